@@ -103,7 +103,10 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def waits(self) -> tuple[float, float, float]:
-        """Seconds that both runs wait for their data: podferry, a download before each, remote reading."""
+        """Seconds that both runs wait for their data: podferry, a download before each, remote reading.
+
+        podferry's were measured in both runs; the others are computed from one download and one epoch.
+        """
         staged = self.prefetch_s + self.second_prefetch_s
         return staged, 2 * self.download_first_s, self.epochs * self.remote_epoch_s
 

@@ -34,13 +34,20 @@ def environment(endpoint: str) -> dict[str, str]:
 
 @contextmanager
 def object_store() -> Iterator[str]:
-    """A running store with an empty bucket; its URL.
+    """A running store with an empty bucket; its URL. Raises as `store_process`."""
+    with store_process("demo.store") as url:
+        yield url
+
+
+@contextmanager
+def store_process(module: str) -> Iterator[str]:
+    """A module run as a server that prints its URL, and ends when its standard input does; the URL.
 
     Raises:
         DemoError: It does not start.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "demo.store"],
+        [sys.executable, "-m", module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

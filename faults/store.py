@@ -68,7 +68,7 @@ def served(kind: str) -> Iterator[Served]:
         kind: `versitygw`, `moto`, or `auto`: the first where Go or what it once built is there.
 
     Raises:
-        RuntimeError: It cannot be built or does not start.
+        RuntimeError, DemoError: It cannot be built or does not start.
     """
     program: Path | None = None
     if kind != "moto":

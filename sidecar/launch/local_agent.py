@@ -212,6 +212,7 @@ def start_agent(
     flags = [*_flags(directories, options), "--listen-fd", str(listener.fileno())]
 
     def start() -> subprocess.Popen[bytes]:
+        """A new supervisor, on the same listening socket."""
         return subprocess.Popen(
             [sys.executable, "-m", "podferry.cli.main", "agent", *flags],
             stdin=subprocess.DEVNULL,

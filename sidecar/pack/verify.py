@@ -25,6 +25,7 @@ async def verify_pack(pack: Pack, store: Store, settings: PrefetchSettings) -> l
     found: dict[str, Problem] = {}
 
     async def verify(shard: PackShard) -> None:
+        """Read a shard once, in order, and compare."""
         entry, length = pack.listed[shard.name], settings.range_bytes
         starts = range(0, entry.size, length)
         chunks = (ranges.fetch(entry, start, min(length, entry.size - start)) for start in starts)

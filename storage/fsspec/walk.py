@@ -89,6 +89,7 @@ class Walk:
         deeper: list[str] = []
 
         async def visit(name: str) -> None:
+            """Take what is in a directory."""
             try:
                 found = await self._list_directory(name)
             except NotFound as error:
@@ -107,6 +108,7 @@ class Walk:
         directories = list(directory.directories)
 
         async def add(name: str) -> None:
+            """Take a name as a file or as a directory."""
             try:
                 found = await self._stat(name)
             except NotFound as error:

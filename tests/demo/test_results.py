@@ -6,6 +6,7 @@ import pytest
 from demo.__main__ import IMITATED
 from demo.pages import render, title, waits
 from demo.results import Report, broken_promises, report
+from demo.screen import rows
 from tests.support.isolation import isolate
 
 
@@ -35,6 +36,15 @@ def test_the_waits_of_both_runs(story):
         ("download first", 8 / 24),
         ("remote reading", 1.0),
     ]
+
+
+def test_what_was_computed_is_called_so(story):
+    found = report(story)
+    before, within = "2 downloads of 4.0 s with boto3, before each run", "8 epochs of 3.0 s with boto3"
+    lines = {name: (value, note) for name, value, note in rows(found)}
+    assert lines["download first"] == ("8.0 s", f"computed: {before}")
+    assert lines["remote reading"] == ("24.0 s", f"computed: {within}")
+    assert [wait.note for wait in waits(found)[1:]] == [f"computed: {before}", f"computed: {within}"]
 
 
 def test_the_title_says_what_happened(story):

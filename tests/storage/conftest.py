@@ -1,4 +1,3 @@
-import importlib
 import itertools
 import os
 from contextlib import AsyncExitStack
@@ -11,6 +10,7 @@ from podferry.contract.uri import parse_uri
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
 from tests.support.connect_proxy import connect_proxy, tls_relay
+from tests.support.moto_server import moto_server
 from tests.support.patience import PATIENCE
 from tests.support.private_ca import PrivateCa
 from tests.support.store_calls import KEYS
@@ -28,31 +28,21 @@ COUNTER = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def moto():
-    """An S3 server in this process, as its endpoint; it does not check signatures."""
-    # Imported where it is needed: most tests here do without it.
-    server = importlib.import_module("moto.server").ThreadedMotoServer(
-        ip_address="127.0.0.1", port=0, verbose=False
-    )
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+def moto_and_client():
+    with moto_server("bucket") as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
-def s3(moto):
+def moto(moto_and_client):
+    """An S3 server in this process, as its endpoint; it does not check signatures."""
+    return moto_and_client[0]
+
+
+@pytest.fixture(scope="session")
+def s3(moto_and_client):
     """A plain client of the server, for what stores cannot do; the bucket is `bucket`."""
-    client = importlib.import_module("boto3").client(
-        "s3",
-        endpoint_url=moto,
-        aws_access_key_id=KEYS["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=KEYS["AWS_SECRET_ACCESS_KEY"],
-        region_name="us-east-1",
-    )
-    client.create_bucket(Bucket="bucket")
-    yield client
-    client.close()
+    return moto_and_client[1]
 
 
 @pytest.fixture

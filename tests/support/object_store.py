@@ -5,7 +5,6 @@ It ends when its standard input does, which is when its user does, however that 
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -13,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+from demo.store import store_process
 from tests.support.patience import PATIENCE
 
 BUCKET = "faults"
@@ -27,25 +27,12 @@ def object_store() -> Iterator[str]:
     """A running store with an empty bucket; its URL.
 
     Raises:
-        RuntimeError: It does not start.
+        DemoError: It does not start.
+        RuntimeError: It makes no bucket.
     """
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.object_store"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # a terminal's Ctrl-C reaches the demo alone
-    )
-    assert process.stdin is not None and process.stdout is not None  # noqa: PT018 - pipes were asked for
-    with process:
-        url = process.stdout.readline().strip()
-        if not url:
-            raise RuntimeError(f"the embedded object store ended at its start with {process.wait()}")
-        try:
-            _create_bucket(url)
-            yield url
-        finally:
-            process.stdin.close()
+    with store_process("tests.support.object_store") as url:
+        _create_bucket(url)
+        yield url
 
 
 def _create_bucket(url: str) -> None:

@@ -145,9 +145,7 @@ class Committer:
 
     async def examine(self) -> None:
         """Look at the commits of other agents; raises `Fenced` if one has taken over."""
-        async with (
-            self._lock
-        ):  # what is read here must not slip between another commit's check and its number
+        async with self._lock:  # another commit's check and its number must see the same commits
             await self._fenced_log.refresh()
 
     async def _commit(

@@ -97,6 +97,7 @@ async def _newest_commits(destination: Store, lineages: Sequence[str]) -> list[C
     found: list[Commit] = []
 
     async def read(lineage: str) -> None:
+        """Add a lineage's newest commit; one that cannot be read is only logged."""
         try:
             commit = await LineageStore(destination, lineage).find(LATEST, decode_commit)
         except FerryError as error:

@@ -147,6 +147,7 @@ class CommitDownloader:
         found: dict[str, Entry] = {}
 
         async def stat_object(file: CommittedFile) -> None:
+            """Find the object of a file and compare its size."""
             entry = await self._store.stat(file.object)
             if entry.size != file.size:
                 # Its first bytes may be the committed ones; `CommitReader.missing_objects` reports it, too.

@@ -213,6 +213,7 @@ class Uploader:
         self, held: HeldCheckpoint, journal: UploadJournal, files: list[PlannedFile]
     ) -> None:
         async def send(file: PlannedFile) -> None:
+            """Upload a file, unless the journal says that it was sent and it is still there."""
             if file.name in journal.sent:
                 if await self._dedup.exists(journal.plan.target(file.name), file.size):
                     return

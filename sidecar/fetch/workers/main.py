@@ -101,6 +101,7 @@ async def main(agent: socket.socket, agent_pid: int) -> None:
     pool = ConnectionPool(jobs, start.max_connections, counters)
 
     def report(failure: OSError | None = None, *, last: bool = False) -> None:
+        """Send what is new since the last report, if anything is."""
         results, jobs.results = jobs.results, []
         if results or last:
             name = pool.failed_job.entry.name if pool.failed_job else ""

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib
 import os
 import shutil
 import subprocess
@@ -12,9 +11,10 @@ import pytest
 from podferry.cli.checkpoints.folder import copy_file, copy_folder, describe_folder
 from podferry.contract.destination.commit import FORMAT, Commit, CommittedFile
 from podferry.contract.uri import parse_uri
+from tests.support.moto_server import moto_server
+from tests.support.store_calls import KEYS
 
 RUN = parse_uri("s3://results/base/run")
-KEYS = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_DEFAULT_REGION": "us-east-1"}
 
 
 def commit(*objects, world=1, rank_objects=()):
@@ -112,22 +112,8 @@ def test_the_commands_copy_local_files(tmp_path):
 @pytest.mark.skipif(shutil.which("aws") is None, reason="the AWS command line is not installed")
 def test_the_commands_copy_objects_of_s3(tmp_path):
     made, objects = committed(tmp_path)
-    server = importlib.import_module("moto.server").ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    try:
-        endpoint = "http://{}:{}".format(*server.get_host_and_port())
-        client = importlib.import_module("boto3").client(
-            "s3",
-            endpoint_url=endpoint,
-            aws_access_key_id="k",
-            aws_secret_access_key="s",
-            region_name="us-east-1",
-        )
-        client.create_bucket(Bucket="results")
+    with moto_server("results") as (endpoint, client):
         for name, data in objects.items():
             client.put_object(Bucket="results", Key=f"base/run/{name}", Body=data)
-        client.close()
-        run_all(commands(made, endpoint=endpoint), tmp_path, **KEYS)
-    finally:
-        server.stop()
+        run_all(commands(made, endpoint=endpoint), tmp_path, AWS_DEFAULT_REGION="us-east-1", **KEYS)
     assert restored(tmp_path / "s-2-bb") == {file.name: file.name.encode() for file in made.files}

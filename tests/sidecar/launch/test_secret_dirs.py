@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from podferry.sidecar.launch.local_spec import local_spec
 from podferry.sidecar.launch.secret_dirs import SecretDirs, secret_dirs, split_settings
 from podferry.trainer import ferry
 from tests.support.guarded_s3 import guarded_s3
+from tests.support.moto_server import moto_server
 
 TRAIN = """
 import os, pathlib
@@ -25,22 +25,9 @@ data, checkpoints = (pathlib.Path(os.environ[f"PODFERRY_{name}"]) for name in ("
 
 @pytest.fixture(scope="module")
 def moto():
-    server = importlib.import_module("moto.server").ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    endpoint = f"http://{host}:{port}"
-    client = importlib.import_module("boto3").client(
-        "s3",
-        endpoint_url=endpoint,
-        aws_access_key_id="any",
-        aws_secret_access_key="any",
-        region_name="us-east-1",
-    )
-    client.create_bucket(Bucket="bucket")
-    client.put_object(Bucket="bucket", Key="digits/a", Body=b"data")
-    yield endpoint, client
-    client.close()
-    server.stop()
+    with moto_server("bucket") as (endpoint, client):
+        client.put_object(Bucket="bucket", Key="digits/a", Body=b"data")
+        yield endpoint, client
 
 
 def directory(path: Path, **keys: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import os
 import re
 import shutil
@@ -20,29 +19,18 @@ from podferry.sidecar.checkpoint.upload.hardlink_hold import HardlinkHolds
 from podferry.storage.factory import open_store
 from podferry.storage.store import Store, StoreConfig
 from tests.support.checkpoint_rig import Rig
+from tests.support.moto_server import moto_server
+from tests.support.store_calls import KEYS
 
 PAGE = Path(__file__).parents[3] / "docs/checkpoints.md"
-KEYS = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
 MIB = 1 << 20
 
 
 @pytest.fixture
 def endpoint() -> Iterator[str]:
     """An S3 server with the bucket `results`."""
-    server = importlib.import_module("moto.server").ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    client = importlib.import_module("boto3").client(
-        "s3",
-        endpoint_url=f"http://{host}:{port}",
-        aws_access_key_id="k",
-        aws_secret_access_key="s",
-        region_name="us-east-1",
-    )
-    client.create_bucket(Bucket="results")
-    client.close()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with moto_server("results") as (endpoint, _):
+        yield endpoint
 
 
 async def copied_plainly(store: Store, folder: str, endpoint: str, target: Path) -> dict[str, bytes]:

@@ -28,6 +28,7 @@ class _Section(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: WriteableBuffer) -> int:
+        """See `io.RawIOBase`; the descriptor's own position stays as it is."""
         view = memoryview(buffer).cast("B")
         wanted = max(0, min(len(view), self._size - self._position))
         data = os.pread(self._descriptor, wanted, self._start + self._position)
