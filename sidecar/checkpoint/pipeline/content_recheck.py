@@ -20,6 +20,7 @@ import xxhash
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion
+from podferry.sidecar.checkpoint.pipeline.detector_record import DetectorRecord
 from podferry.sidecar.checkpoint.pipeline.durability_tracker import DurabilityTracker
 from podferry.sidecar.checkpoint.pipeline.suspect_files import SuspectFiles
 from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
@@ -51,13 +52,14 @@ class ContentRecheck:
         self,
         suspects: SuspectFiles,
         detector: Detector,
+        record: DetectorRecord,
         registry: VersionRegistry,
         queue: UploadQueue,
         tracker: DurabilityTracker,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.suspects, self._detector, self._registry = suspects, detector, registry
-        self._queue, self._tracker, self._monotonic = queue, tracker, monotonic
+        self._record, self._queue, self._tracker, self._monotonic = record, queue, tracker, monotonic
         self._waiting: dict[str, Reading] = {}
         self._current: dict[str, Reading] = {}
         self._final_until: float | None = None
@@ -142,7 +144,7 @@ class ContentRecheck:
     def _forget(self, name: str) -> None:
         """The next scan finds a version that is not durable; a mark was for the content before."""
         self._detector.marks.pop(name, None)
-        self._registry.mark(self._detector.marks)
+        self._record.save_marks()
         self._registry.forget_durable(name)
         self._detector.wake()
 

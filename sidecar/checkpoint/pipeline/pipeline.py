@@ -26,8 +26,10 @@ from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVe
 from podferry.sidecar.checkpoint.pipeline.confirmer import ConfirmationWriter
 from podferry.sidecar.checkpoint.pipeline.content_recheck import ContentRecheck
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
+from podferry.sidecar.checkpoint.pipeline.detector_record import DetectorRecord
 from podferry.sidecar.checkpoint.pipeline.durability_tracker import DurabilityTracker
 from podferry.sidecar.checkpoint.pipeline.gang_publisher import GangPublisher
+from podferry.sidecar.checkpoint.pipeline.older_candidates import older_than
 from podferry.sidecar.checkpoint.pipeline.restore_plan import Restored
 from podferry.sidecar.checkpoint.pipeline.rival_report import RivalReport
 from podferry.sidecar.checkpoint.pipeline.suspect_files import SuspectFiles
@@ -69,8 +71,7 @@ class CheckpointPipeline:
         self._succeeded = False
         self._given_up: dict[str, Candidate] = {}
         self._now = now = MonotonicClock(now, max(completed, default=0.0))
-        self._detector.marks.update(record.marks)
-        self._detector.times.load(record.began_ns, record.linked)
+        self._detector_record = DetectorRecord(self._detector, journal)
         self._detector.watch_from(dependencies.holds.now_ns())
         committer = dependencies.committer
         rank = committer.identity.rank if committer.identity.world > 1 else None
@@ -87,7 +88,9 @@ class CheckpointPipeline:
             registry, committer.store, rank, tracker.report, settings.retry_seconds
         )
         suspects = SuspectFiles(self._detector.root, self._detector.open_files, settings.rescan_seconds)
-        self._recheck = ContentRecheck(suspects, self._detector, registry, queue, tracker)
+        self._recheck = ContentRecheck(
+            suspects, self._detector, self._detector_record, registry, queue, tracker
+        )
         self._worker = UploadWorker(
             dependencies, queue, registry, tracker, publisher, self._recheck, settings.retry_seconds
         )
@@ -103,23 +106,28 @@ class CheckpointPipeline:
             self._recheck.suspects.trust(present[name])
 
     def ignore_older_than(self, newest: Commit) -> None:
-        """Ignore what was in the directory before this agent and is older than the newest commit."""
-        self._registry.ignore_older(scan_checkpoints(self._detector.root)[1].values(), newest)
+        """Ignore what was in the directory before this agent and is older than the newest commit.
+
+        Its own commit may have been removed since (`keep-remote`, `gc`); a new one would follow newer ones.
+        """
+        present, settled = scan_checkpoints(self._detector.root)[1], self._registry.settled()
+        older = [one for one in older_than(newest, present.values()) if one.name not in settled]
+        for candidate in older:
+            log.info("ignored: older than the newest commit", name=candidate.name)
+        self._registry.ignore(older)
 
     def begin(self) -> None:
         """Training has not started: what is in the directory is not from this run.
 
         What is left out is not lost by it, and change times show no rename by its trainer.
         """
-        began_ns = self._dependencies.holds.now_ns()
-        self._detector.times.load(began_ns, ())
-        self._registry.begin(began_ns)
+        self._detector_record.begin(self._dependencies.holds.now_ns())
         self._tracker.left_out.ignore(scan_directory(self._detector.root).left_out)
 
     async def mark(self, checkpoint: str) -> Marked:
         """The trainer says that a checkpoint is complete as it is now."""
         answer = await self._detector.mark(checkpoint)
-        self._registry.mark(self._detector.marks)
+        self._detector_record.save_marks()
         return answer
 
     async def flush(
@@ -203,8 +211,7 @@ class CheckpointPipeline:
             return
         try:
             texts = self._detector.pointer_texts(candidate)
-            if self._detector.times.link(candidate.files):
-                self._registry.link(self._detector.times.linked)  # before: a worker may be killed right after
+            self._detector_record.link(candidate.files)
             hold = self._dependencies.holds.link(candidate, self._detector.root, self._now(), texts)
         except Changed as error:
             log.info("a checkpoint changed while it was linked: scanning again", reason=str(error))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from podferry.contract.destination.commit import Commit, Doubt, DoubtKind, step_of
+from podferry.contract.destination.commit import Doubt, DoubtKind
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import (
     DURABLE,
@@ -55,21 +55,3 @@ def write_versions(record: CheckpointRecord, versions: Sequence[CheckpointVersio
 def ignored(candidate: Candidate) -> CheckpointVersion:
     """A version of an earlier run that is never uploaded: whether that run finished it, nobody knows."""
     return CheckpointVersion(replace(candidate, doubts=(EARLIER_RUN,)), VersionState.IGNORED)
-
-
-def older_than(newest: Commit, present: Iterable[Candidate]) -> list[Candidate]:
-    """What was in the directory before this agent and is older than the newest commit.
-
-    Newer is what changed later than that commit's files (or than the commit was made, if they are not
-    there), has a later step, or is another version of the same name.
-    """
-    by_name = {candidate.name: candidate for candidate in present}
-    made = newest.created.timestamp()
-    if newest.name in by_name:  # what was written between its own write and its commit is newer
-        made = min(made, by_name[newest.name].changed_ns / 1e9)
-
-    def is_older(candidate: Candidate) -> bool:
-        later = candidate.name == newest.name or (step_of(candidate.name) or 0) > (newest.step or 0)
-        return candidate.changed_ns / 1e9 < made and not later
-
-    return [candidate for candidate in by_name.values() if is_older(candidate)]

@@ -1,4 +1,4 @@
-"""Owns the versions of all checkpoints, moves them, and alone writes the journal's checkpoint record."""
+"""Owns the versions of all checkpoints, moves them, and alone writes what the journal has of them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,8 @@ from podferry.sidecar.checkpoint.pipeline.checkpoint_version import (
 from podferry.sidecar.checkpoint.pipeline.doubt_ledger import DoubtLedger
 from podferry.sidecar.checkpoint.pipeline.durable_list import DurableList
 from podferry.sidecar.checkpoint.pipeline.sequence_place import CommitOrder, place_of
-from podferry.sidecar.checkpoint.pipeline.version_record import (
-    ignored,
-    older_than,
-    read_versions,
-    write_versions,
-)
+from podferry.sidecar.checkpoint.pipeline.version_record import ignored, read_versions, write_versions
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
-from podferry.sidecar.runtime.file_identity import Files
 from podferry.sidecar.state.durations import Durations
 from podferry.sidecar.state.journal import DoubtfulCommit, Journal, PublishedPart
 
@@ -216,33 +210,6 @@ class VersionRegistry:
         """Ignore what was in the directory before this agent, as long as it stays as it is."""
         self._versions += [ignored(one) for one in found]
         self._save()
-
-    def ignore_older(self, present: Iterable[Candidate], newest: Commit) -> None:
-        """Ignore what was in the directory before this agent and is older than the newest commit.
-
-        Its own commit may have been removed since (`keep-remote`, `gc`); a new one would follow newer ones.
-        """
-        settled = self.settled()
-        for candidate in older_than(newest, present):
-            if candidate.name not in settled:
-                log.info("ignored: older than the newest commit", name=candidate.name)
-                self._versions.append(ignored(candidate))
-        self._save()
-
-    def mark(self, marks: dict[str, Files]) -> None:
-        """Keep the versions that the trainer marked complete, by name."""
-        self._record.marks = dict(marks)
-        self._journal.save()
-
-    def begin(self, began_ns: int) -> None:
-        """Keep when this agent began, in nanoseconds since the epoch."""
-        self._record.began_ns = began_ns
-        self._journal.save()
-
-    def link(self, linked: Collection[int]) -> None:
-        """Keep the inodes of the files that are linked or about to be."""
-        self._record.linked = sorted(linked)
-        self._journal.save()
 
     def prune(self, names: Collection[str]) -> None:
         """Drop settled versions neither in the directory (`names`) nor in flight: they would be thousands."""
