@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from podferry.components.checkpoints.verify_checkpoint.lineage_head import LineageHead, read_head
 from podferry.components.log_tables import print_line, print_table
 from podferry.components.store_access import step_store_config
+from podferry.components.verdict import verdict
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import PermanentError, Problem
 from podferry.contract.exit_codes import EXIT_DOUBTFUL
@@ -34,6 +35,8 @@ class Unsafe(PermanentError):
 
 class Doubtful(Unsafe):
     """All checkpoints are committed and intact, and nothing proves that one of the newest is complete."""
+
+    exit_code = EXIT_DOUBTFUL
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +93,8 @@ def verify(request: VerifyRequest, endpoint: str = "", region: str = "") -> list
 
 
 def verify_or_exit(request: VerifyRequest, endpoint: str = "", region: str = "") -> list[VerifiedLineage]:
-    """The same for a step, which ends with exit code 76 if there are only doubts."""
-    try:
-        return verify(request, endpoint, region)
-    except Doubtful as error:
-        print_line(str(error))
-        raise SystemExit(EXIT_DOUBTFUL) from error
+    """The same for a step, which ends with its verdict, and with exit code 76 if there are only doubts."""
+    return verdict(verify, request, endpoint, region)
 
 
 async def _verify(request: VerifyRequest, config: StoreConfig) -> list[VerifiedLineage]:

@@ -62,6 +62,7 @@ def cache(
         pod_memory: Memory of the entire pod.
     """
     from podferry.components.data.cache.runner import CacheRequest, plan_cache
+    from podferry.components.verdict import verdict
 
     request = CacheRequest(
         reference=reference,
@@ -77,5 +78,5 @@ def cache(
         medium=medium,
         shards=shards,
     )
-    plan = plan_cache(request, endpoint, region)
+    plan = verdict(plan_cache, request, endpoint, region)
     return (plan.reference, plan.dataset_size, plan.sidecar_memory, plan.trainer_memory, plan.pod_memory)

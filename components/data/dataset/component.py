@@ -39,8 +39,9 @@ def dataset(
         fits: Whether it fits into volume_size.
     """
     from podferry.components.data.dataset.runner import freeze_dataset
+    from podferry.components.verdict import verdict
 
-    frozen = freeze_dataset(uri, endpoint, region, volume_size, include, exclude)
+    frozen = verdict(freeze_dataset, uri, endpoint, region, volume_size, include, exclude)
     frozen.write(data.path)
     data.metadata.update(frozen.metadata)
     return (frozen.reference, frozen.files, frozen.size, frozen.fits)
