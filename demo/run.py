@@ -66,12 +66,12 @@ def run(plan: Plan, build: Path, screen: Screen) -> Story:
     build.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(build / "kfp", ignore_errors=True)
     screen.step(1, "An object store")
-    with object_store() as url, TemporaryDirectory(prefix="podferry-demo-", dir=_memory()) as folder:
+    with object_store() as url, TemporaryDirectory(prefix="podferry-demo-", dir=memory_folder()) as folder:
         screen.say(f"a small S3 server over files, at {url}")
         return _play(Scene(plan, build, environment(url), screen, Path(folder)), began)
 
 
-def _memory() -> Path | None:
+def memory_folder() -> Path | None:
     """Where files are in memory, as far as the system has such a place."""
     return SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
 

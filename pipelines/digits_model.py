@@ -7,7 +7,8 @@ uninterrupted training.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import io
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -72,19 +73,31 @@ def load_model(path: Path) -> Model:
         return Model(int(arrays["epoch"]), int(arrays["seed"]), weights, momenta)
 
 
-def train_epoch(model: Model, images: Sequence[Path]) -> tuple[Model, float]:
+def read_image(path: Path) -> bytes:
+    """The bytes of an image file."""
+    return path.read_bytes()
+
+
+def train_epoch(
+    model: Model,
+    images: Sequence[Path],
+    average: Callable[[list[Array]], list[Array]] = list,
+    read: Callable[[Path], bytes] = read_image,
+) -> tuple[Model, float]:
     """Train on all images once; return the new model and the mean loss.
 
     Args:
         model: The model so far.
         images: PNG files; the name of the folder is the digit.
+        average: Averages the gradients over the processes that train together.
+        read: Reads an image file.
     """
     order = np.random.default_rng((model.seed, model.epoch)).permutation(len(images))
     weights, momenta, losses = list(model.weights), list(model.momenta), []
-    for pixels, labels in _batches([images[at] for at in order]):
+    for pixels, labels in _batches([images[at] for at in order], read):
         gradients, loss = _gradients(weights, pixels, labels)
         losses.append(loss * len(labels))
-        for at, gradient in enumerate(gradients):
+        for at, gradient in enumerate(average(gradients)):
             momenta[at] = np.float32(MOMENTUM) * momenta[at] - np.float32(LEARNING_RATE) * gradient
             weights[at] = weights[at] + momenta[at]
     trained = Model(model.epoch + 1, model.seed, tuple(weights), tuple(momenta))
@@ -94,21 +107,21 @@ def train_epoch(model: Model, images: Sequence[Path]) -> tuple[Model, float]:
 def accuracy(model: Model, images: Sequence[Path]) -> float:
     """The share of images that the model classifies correctly, from 0 to 1."""
     correct = 0
-    for pixels, labels in _batches(images):
+    for pixels, labels in _batches(images, read_image):
         correct += int((_activations(model.weights, pixels)[-1].argmax(axis=1) == labels).sum())
     return correct / len(images)
 
 
-def _batches(images: Sequence[Path]) -> Iterator[tuple[Array, Labels]]:
+def _batches(images: Sequence[Path], read: Callable[[Path], bytes]) -> Iterator[tuple[Array, Labels]]:
     """Pixels from 0 to 1 of shape (batch, 64), and digits of shape (batch,)."""
     for start in range(0, len(images), BATCH_SIZE):
         batch = images[start : start + BATCH_SIZE]
-        pixels = np.stack([_decode(path) for path in batch])
+        pixels = np.stack([_decode(read(path)) for path in batch])
         yield pixels, np.array([int(path.parent.name) for path in batch])
 
 
-def _decode(path: Path) -> Array:
-    with Image.open(path) as image:
+def _decode(data: bytes) -> Array:
+    with Image.open(io.BytesIO(data)) as image:
         return np.asarray(image, np.float32).ravel() / np.float32(WHITE)
 
 

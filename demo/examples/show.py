@@ -7,16 +7,21 @@ import importlib.util
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from demo.examples.example import Bucket, Example, Outcome, Run
 from demo.examples.flow import run_pipeline
 from demo.failure import DemoError
 from demo.flow import BEGAN
+from demo.run import memory_folder
 from demo.screen import Bar, Screen
 from demo.store import BUCKET, environment, object_store
 from podferry.contract.suggest import did_you_mean
+from podferry.pipelines.digits_training import STAGE_VARIABLE
 
 EXAMPLES = {
+    "distributed": "demo.examples.distributed",
+    "images": "demo.examples.images",
     "read-write-split": "demo.examples.read_write_split",
 }
 """The module with the object `EXAMPLE`, by the name after `PIPELINE=`."""
@@ -54,8 +59,10 @@ def show(name: str, build: Path, screen: Screen) -> list[str]:
     example = load(name)
     build.mkdir(parents=True, exist_ok=True)
     screen.step(1, example.title)
-    with object_store() as url:
-        bucket = Bucket(f"s3://{BUCKET}", environment(url))
+    with object_store() as url, TemporaryDirectory(prefix="podferry-demo-", dir=memory_folder()) as stage:
+        # Trainings that name their stage share it, as on one node.
+        kept = {STAGE_VARIABLE: f"{stage}/dataset"}
+        bucket = Bucket(f"s3://{BUCKET}", {**environment(url), **kept})
         screen.say(f"a small S3 server over files, at {url}")
         screen.say(example.put(bucket))
         outcomes = [

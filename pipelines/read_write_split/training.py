@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from podferry.pipelines.remote_reads import reader_of
 from podferry.trainer import ferry
 
 LEARNING_RATE = 0.5
@@ -99,7 +99,7 @@ def train(dataset: str, checkpoints: str, epochs: int, batch: int) -> Measured:
                 weights = _step(weights, pixels, labels)
             blocked.append(_save(f.checkpoints / f"epoch-{epoch}.npz", weights, epoch))
         right = sum(_right(weights, pixels, labels) for pixels, labels in staged)
-    remote = Batches(names, batch, _remote_reader(dataset))
+    remote = Batches(names, batch, reader_of(dataset))
     for _ in islice(remote, REMOTE_BATCHES):
         pass
     return Measured(
@@ -108,21 +108,6 @@ def train(dataset: str, checkpoints: str, epochs: int, batch: int) -> Measured:
         blocked_ms=1000 * statistics.fmean(blocked or [0.0]),
         accuracy=right / len(names),
     )
-
-
-def _remote_reader(dataset: str) -> Callable[[str], bytes]:
-    """Reads objects with boto3, as training code without podferry does."""
-    import boto3  # noqa: PLC0415 - takes half a second, and is for the comparison alone
-
-    client = boto3.client("s3")
-    place = urlsplit(dataset.partition("#")[0])
-    prefix = place.path.strip("/")
-
-    def read(name: str) -> bytes:
-        found: bytes = client.get_object(Bucket=place.netloc, Key=f"{prefix}/{name}")["Body"].read()
-        return found
-
-    return read
 
 
 def _decode(data: bytes) -> Array:

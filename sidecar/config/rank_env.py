@@ -1,4 +1,4 @@
-"""Finds a local process's shard of a dataset in the environment that its launcher sets."""
+"""Finds a local process's rank, and its shard of a dataset, in the environment that its launcher sets."""
 
 from __future__ import annotations
 
@@ -43,3 +43,28 @@ def resolve_shard(text: str, environ: Mapping[str, str], world: str | None = Non
     remedy = "Use a launcher that sets them, or write the shard: 0/4"
     what = "shard is auto, but nothing says which shard this is"
     raise InvalidSpec.of(what, f"looked for {', '.join(variables)}", remedy)
+
+
+def launcher_rank(environ: Mapping[str, str], world: int) -> int:
+    """The rank of this process among the `world` processes that write a checkpoint together.
+
+    Raises:
+        InvalidSpec: The environment has no rank, or one that is not below `world`.
+    """
+    names = [*(rank for rank, _ in RANK_AND_COUNT), COMPLETION_INDEX]
+    found = next(((name, environ[name]) for name in names if environ.get(name, "").isdecimal()), None)
+    if found is None:
+        what, remedy = (
+            "world is above 1, but nothing says which rank this process has",
+            "Use a launcher that sets one",
+        )
+        raise InvalidSpec.of(what, f"looked for {', '.join(names)}", remedy)
+    name, text = found
+    if int(text) >= world:
+        remedy = "Set world to the number of processes that write a checkpoint together"
+        raise InvalidSpec.of(
+            "world is not above this process's rank, which counts from 0",
+            f"world {world}, {name}={text}",
+            remedy,
+        )
+    return int(text)

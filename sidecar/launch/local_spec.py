@@ -14,7 +14,7 @@ from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.spec import PREFIX, FerrySpec
 from podferry.contract.variable_substitution import escape_variables
 from podferry.sidecar.config.local_path import is_local_path
-from podferry.sidecar.config.rank_env import resolve_shard
+from podferry.sidecar.config.rank_env import launcher_rank, resolve_shard
 from podferry.sidecar.launch.local_run import lineage_of_run
 
 PATH_KEYS = {"dataset": "dataset-path", "checkpoints": "checkpoint-path", "outputs": "output-path"}
@@ -84,6 +84,8 @@ def local_spec(
         given = ", ".join(map(name_of, PATH_KEYS))
         remedy = f"Give {given}, or several of them"
         raise InvalidSpec.of("neither a dataset nor a destination is given", remedy=remedy)
+    if spec.world > 1:
+        spec = msgspec.structs.replace(spec, rank=launcher_rank(os.environ, spec.world))
     if spec.lineage is None and (spec.checkpoints is not None or spec.outputs is not None):
         return msgspec.structs.replace(spec, lineage=lineage_of_run(command, spec))
     return spec

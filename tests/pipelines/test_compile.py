@@ -10,11 +10,18 @@ from pathlib import Path
 import pytest
 
 from podferry.pipelines.digits import digits
+from podferry.pipelines.distributed.pipeline import distributed
+from podferry.pipelines.images.pipeline import images
 from podferry.pipelines.read_write_split.pipeline import read_write_split
 from tests.support.compiled import check_golden
 
 GOLDEN = Path(__file__).parent / "golden"
-COMPILED = {"digits": digits, "read_write_split": read_write_split}
+COMPILED = {
+    "digits": digits,
+    "distributed": distributed,
+    "images": images,
+    "read_write_split": read_write_split,
+}
 
 
 @pytest.mark.parametrize("name", COMPILED)

@@ -79,3 +79,22 @@ def test_a_dataset_with_an_invalid_name_is_named_as_it_was_written():
 def test_only_a_pod_mounts_claims_and_images():
     with pytest.raises(InvalidSpec, match="--mode: only a pod can mount a claim or an image"):
         spec(dataset="pvc://datasets/digits", mode="share")
+
+
+def test_the_launcher_gives_the_rank_of_processes_that_write_together(monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    made = spec(checkpoints="/results", world=2)
+    assert (made.rank, made.world) == (1, 2)
+    assert spec(checkpoints="/results").rank is None
+
+
+def test_processes_that_write_together_need_a_rank_below_their_number(monkeypatch):
+    monkeypatch.delenv("RANK", raising=False)
+    with pytest.raises(
+        InvalidSpec, match=r"nothing says which rank this process has.*RANK, PADDLE_TRAINER_ID"
+    ):
+        spec(checkpoints="/results", world=2)
+    monkeypatch.setenv("RANK", "2")
+    with pytest.raises(InvalidSpec, match=r"not above this process's rank.*world 2, RANK=2"):
+        spec(checkpoints="/results", world=2)

@@ -1,0 +1,75 @@
+"""Averages gradients over workers: every worker sends its own to rank 0, which returns the mean.
+
+It stands in for NCCL or Gloo, which a real training uses: two CPU workers with a small network need no more.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Client, Connection, Listener
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float32]
+PAUSE_SECONDS = 0.1
+"""Between two attempts to reach rank 0, which may start later."""
+CONNECT_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The workers as this one sees them.
+
+    Attributes:
+        rank: This worker's number, from 0.
+        world: Number of workers.
+        peers: Connections: of rank 0 to all others by rank, of the others to rank 0.
+    """
+
+    rank: int
+    world: int
+    peers: tuple[Connection, ...]
+
+    def average(self, arrays: Sequence[Array]) -> list[Array]:
+        """The mean over all workers of each array; all workers must call this equally often."""
+        flat = np.concatenate([array.ravel() for array in arrays])
+        if self.rank == 0:
+            for peer in self.peers:
+                flat = flat + np.frombuffer(peer.recv_bytes(), np.float32)
+            flat /= np.float32(self.world)
+            for peer in self.peers:
+                peer.send_bytes(flat.tobytes())
+        else:
+            self.peers[0].send_bytes(flat.tobytes())
+            flat = np.frombuffer(self.peers[0].recv_bytes(), np.float32)
+        ends = np.cumsum([array.size for array in arrays])[:-1]
+        return [part.reshape(array.shape) for part, array in zip(np.split(flat, ends), arrays, strict=True)]
+
+
+def join() -> Group:
+    """Join the other workers, by `RANK`, `WORLD_SIZE`, `MASTER_ADDR` and `MASTER_PORT` as torchrun sets them.
+
+    Raises:
+        OSError: Rank 0 cannot be reached.
+    """
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    address = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+    if rank:
+        return Group(rank, world, (_connect(address),))
+    with Listener(("", address[1]), backlog=world) as listener:
+        return Group(rank, world, tuple(listener.accept() for _ in range(world - 1)))
+
+
+def _connect(address: tuple[str, int]) -> Connection:
+    deadline = time.monotonic() + CONNECT_SECONDS
+    while True:
+        try:
+            return Client(address)
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(PAUSE_SECONDS)

@@ -1,0 +1,1 @@
+"""Image classification: images per second and the share of waiting, cold, warm and without podferry."""
