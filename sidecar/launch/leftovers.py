@@ -157,13 +157,17 @@ def claim(leftover: Leftover) -> int:
 
 
 def remove(leftover: Leftover) -> None:
-    """Remove a leftover; raises `Refused` if a process uses it by now."""
+    """Remove a leftover; raises `Refused` if a process uses it by now, or some of it cannot be removed."""
     lock = claim(leftover)
     try:
         for path in leftover.paths:
             shutil.rmtree(path, ignore_errors=True)
     finally:
         release(lock)
+    left = [path for path in leftover.paths if Path(path).exists()]
+    if left:
+        what, remedy = f"{leftover.id} cannot be removed completely", "Remove it as the owner of its files"
+        raise Refused.of(what, f"left: {', '.join(left)}", remedy)
 
 
 def _record(path: Path) -> RunRecord | None:

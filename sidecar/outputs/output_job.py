@@ -65,7 +65,7 @@ class OutputJob:
         self._lineage, self._writer = lineage, writer
         self._store: Store | None = None
         self._sync = OutputSync(self._root, self._connect, config.tuning.checkpoint.attempts)
-        self._flush_task: asyncio.Task[None] | None = None
+        self._flush_task: asyncio.Task[SyncRound] | None = None
         self._exit_code: int | None = None
         self.status = OutputStatus(uri=self._spec.uri, path=self._spec.path)
         state.status.outputs = self.status
@@ -107,11 +107,10 @@ class OutputJob:
         await asyncio.wait([task], timeout=max(seconds, 0.0))
         if not task.done():
             return self._unfinished()
-        task.result()
-        failed = self._sync.last.failed
-        if not failed:
+        last = task.result()  # not the round of an interval that may have begun since
+        if not last.failed:
             return Durability(durable=True)
-        return Durability(False, (_label(failed),), self._sync.last.failures(), hopeless=True)
+        return Durability(False, (_label(last.failed),), last.failures(), hopeless=True)
 
     async def finish(self, deadline: float, exit_code: int | None = None) -> Durability:
         """The last upload and its record, until `deadline` (monotonic seconds); `exit_code` as in `flush`."""
@@ -152,8 +151,8 @@ class OutputJob:
             self._flush_task.cancel()
             await asyncio.gather(self._flush_task, return_exceptions=True)
 
-    async def _flush(self) -> None:
-        """Run rounds until another one cannot help, then write the record."""
+    async def _flush(self) -> SyncRound:
+        """Run rounds until another one cannot help, then write the record; the last round."""
         await asyncio.sleep(TICK_SECONDS)
         while True:
             last = await self._round()
@@ -161,6 +160,7 @@ class OutputJob:
                 break
             await asyncio.sleep(ROUND_PAUSE_SECONDS)
         await self._write_last_record(last.failures())
+        return last
 
     async def _round(self) -> SyncRound:
         """Run one round and update the status."""

@@ -16,6 +16,7 @@ from podferry.webhook.cluster.kube import USER_AGENT
 from tests.cluster.cluster import Cluster, documents
 from tests.cluster.process import ClusterError, patient, wait_until
 from tests.e2e.manifests import Object, container, pod, podferry_annotations
+from tests.e2e.namespace import DRY_RUN
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -175,8 +176,7 @@ def injects(cluster: Cluster) -> bool:
 def _tried(cluster: Cluster) -> str:
     """The JSON of a pod that opts in, as admitted, or why it would be refused."""
     opted_in = pod("probe", container(command=["true"]), annotations=PROBE)
-    words = ("create", "--dry-run=server", "-o", "json", "-f", "-")
     try:
-        return cluster.kubectl(*words, stdin=json.dumps(opted_in))
+        return cluster.kubectl(*DRY_RUN, stdin=json.dumps(opted_in))
     except ClusterError as error:
         return str(error)

@@ -16,6 +16,8 @@ from tests.e2e.manifests import Object, podferry_annotations
 from tests.e2e.outcome import Outcome, PodOutcome, ending
 
 STORE_SECRET = "store"
+DRY_RUN = ("create", "--dry-run=server", "-o", "json", "-f", "-")
+"""Words of kubectl: an object on standard input is admitted and printed, but not created."""
 T = TypeVar("T")
 
 
@@ -85,6 +87,19 @@ class Namespace:
     def create(self, *objects: Object) -> Answer:
         """`kubectl create`, which may be refused: look at the code."""
         return self.ask("create", "-f", "-", stdin=documents(objects))
+
+    def try_create(self, manifest: Object) -> Answer:
+        """Its creation as a dry run, webhooks included, which may be refused: look at the code."""
+        return self.ask(*DRY_RUN, stdin=json.dumps(manifest))
+
+    def dry_run(self, manifest: Object) -> Object:
+        """An object as it would be created now, after all webhooks.
+
+        Raises:
+            ClusterError: It would be refused; with the message.
+        """
+        made: Object = json.loads(self.kubectl(*DRY_RUN, stdin=json.dumps(manifest)))
+        return made
 
     def run(self, manifest: Object, timeout: float = 60.0) -> Outcome:
         """Create a pod or a Job, wait until it has ended, and return its outcome.

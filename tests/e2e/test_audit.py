@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -59,8 +58,7 @@ def status(namespace: Namespace, manifest: Object) -> str:
 
 
 def dry_run(namespace: Namespace, manifest: Object) -> dict[str, Any]:
-    words = ("create", "--dry-run=server", "-o", "json", "-f", "-")
-    made: dict[str, Any] = json.loads(namespace.kubectl(*words, stdin=json.dumps(manifest)))
+    made = namespace.dry_run(manifest)
     for name in MADE_BY_THE_SERVER:
         made["metadata"].pop(name, None)
     return made

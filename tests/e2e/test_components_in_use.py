@@ -137,14 +137,12 @@ def test_only_audited(site: Site, tmp_path: Path) -> None:
         annotations = namespace.training_annotations()
 
         def status() -> str:
-            made = json.loads(
-                namespace.kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=asked)
-            )
+            made = namespace.dry_run(asked)
             assert len(made["spec"]["containers"]) == 1
             found: str = made["metadata"]["annotations"].get("podferry.io/status", "")
             return found
 
-        asked = json.dumps(pod("digits", container(command=["true"]), annotations=annotations))
+        asked = pod("digits", container(command=["true"]), annotations=annotations)
         wait_until(
             "every replica to audit", lambda: {status() for _ in range(8)} == {"audited"}, 120, interval=0.5
         )

@@ -78,7 +78,7 @@ def test_each_panel_of_the_dashboard_has_values(measured: Prometheus, namespace:
     without: list[str] = []
 
     def complete() -> bool:
-        namespace.ask("create", "--dry-run=server", "-f", "-", stdin=json.dumps(manifest))
+        namespace.try_create(manifest)
         for replica in measured.replicas:
             assert measured.post(f"{replica}/mutate", "{}") == 400
         without[:] = [name for name, text in expressions().items() if not has_values(measured, text)]
@@ -94,7 +94,7 @@ def test_calls_that_fail_are_seen(measured: Prometheus, namespace: Namespace) ->
     panel = [text for name, text in expressions().items() if name.startswith("API servers that cannot call")]
 
     def names() -> set[str]:
-        namespace.ask("create", "--dry-run=server", "-f", "-", stdin=json.dumps(pod("any", container())))
+        namespace.try_create(pod("any", container()))
         return {one["metric"]["name"] for text in panel for one in measured.query(text)}
 
     wait_until("both calls", lambda: names() >= set(ABSENT), 60, interval=1)

@@ -228,7 +228,7 @@ def test_windows_pods_and_mirror_pods_are_untouched(namespace: Namespace) -> Non
         nodeName="node",
     )
     for one in (windows, mirror):
-        answer = namespace.ask("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(one))
+        answer = namespace.try_create(one)
         assert answer.code == 0, answer.errors
         made = json.loads(answer.output)
         assert "initContainers" not in made["spec"]

@@ -52,7 +52,7 @@ def manifests(namespace: Namespace) -> dict[str, Object]:
 
 def outcome(namespace: Namespace, manifest: Object) -> str:
     """What comes of its creation, which is a dry run."""
-    answer = namespace.ask("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(manifest))
+    answer = namespace.try_create(manifest)
     if "failed calling webhook" in answer.errors:
         return "no webhook"
     if answer.code:

@@ -45,13 +45,6 @@ def stamps(made: dict[str, Any]) -> dict[str, str]:
     return {name.removeprefix("podferry.io/"): text for name, text in found.items() if "podferry.io/" in name}
 
 
-def dry_run(namespace: Namespace, manifest: Object) -> dict[str, Any]:
-    made: dict[str, Any] = json.loads(
-        namespace.kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(manifest))
-    )
-    return made
-
-
 def test_a_rule_injects_pods_that_nobody_has_annotated(site: Site, ruled: Namespace) -> None:
     outcome = ruled.run(job("digits", container(script=TRAIN), labels=LABELS))
     assert outcome.phase == "Succeeded"
@@ -68,7 +61,7 @@ def test_a_rule_leaves_others_alone(ruled: Namespace) -> None:
     plain, owned = pod("plain", one, labels=LABELS), job("other", one, labels={"app": "other"})
     out = job("out", one, labels=LABELS, annotations=podferry_annotations(inject="false"))
     unclear = job("unclear", one, {**one, "name": "logger"}, labels=LABELS)
-    assert stamps(dry_run(ruled, plain)) == {}
+    assert stamps(ruled.dry_run(plain)) == {}
     ruled.start(owned, out, unclear)
     assert stamps(ruled.pod(owned).object) == {}
     assert stamps(ruled.pod(out).object) == {"inject": "false"}
@@ -81,8 +74,8 @@ def test_a_rule_leaves_others_alone(ruled: Namespace) -> None:
 
 def test_a_rule_for_gpus(ruled: Namespace) -> None:
     """No node has any: the pods are not created."""
-    assert stamps(dry_run(ruled, with_gpus(1))) == {}
-    assert stamps(dry_run(ruled, with_gpus(2)))["rule"] == "gpus"
+    assert stamps(ruled.dry_run(with_gpus(1))) == {}
+    assert stamps(ruled.dry_run(with_gpus(2)))["rule"] == "gpus"
 
 
 def with_gpus(count: int) -> Object:
@@ -193,14 +186,14 @@ def test_the_switch(site: Site, ruled: Namespace) -> None:
 
     def disabled() -> bool:
         # Every replica: each answer may be another's.
-        found = {stamps(dry_run(ruled, asking))["status"] for _ in range(6)}
+        found = {stamps(ruled.dry_run(asking))["status"] for _ in range(6)}
         return found == {"disabled"} and not registered(site)
 
     assert registered(site)
     with policy_of(site, enforcement="disabled"):
         wait_until("the policy to be disabled", disabled, 40, interval=0.5)
-        assert "initContainers" not in dry_run(ruled, asking)["spec"]
-        assert stamps(dry_run(ruled, with_gpus(2))) == {}
+        assert "initContainers" not in ruled.dry_run(asking)["spec"]
+        assert stamps(ruled.dry_run(with_gpus(2))) == {}
     wait_until("the rules to be registered again", lambda: registered(site), 120, interval=0.5)
     wait_until("pods to be injected again", lambda: install.injects(site.cluster), 120, interval=0.5)
 

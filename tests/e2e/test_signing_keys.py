@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 
 from podferry.contract.errors import InvalidSpec
@@ -22,8 +21,7 @@ OTHER = {"op": "add", "path": "/metadata/annotations/example.com~1other", "value
 
 def signed_by(namespace: Namespace, manifest: Object, key: SigningKey) -> bool:
     """Whether a pod that would be created now is signed with this key."""
-    words = ("create", "--dry-run=server", "-o", "json", "-f", "-")
-    made = json.loads(namespace.kubectl(*words, stdin=json.dumps(manifest)))
+    made = namespace.dry_run(manifest)
     assert made["metadata"]["annotations"]["example.com/other"] == "called"
     try:
         Signer((key.key,), int(time.time())).verify(made, namespace.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -81,7 +80,7 @@ def test_predictions_are_what_the_api_server_decides(site: Site, namespace: Name
         patched = apply(complete, inject(complete, PodNamespace(namespace.name), policy).patch)
         problems = limits.problems(limits.with_defaults(patched))
         predicted[name] = "rejected" if problems else "accepted"
-        answer = namespace.ask("create", "--dry-run=server", "-f", "-", stdin=json.dumps(made))
+        answer = namespace.try_create(made)
         decided[name] = "rejected" if answer.code else "accepted"
         assert answer.code == 0 or "forbidden" in answer.errors, answer.errors
     assert predicted == decided

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import time
@@ -13,7 +12,7 @@ import pytest
 from tests.cluster.process import patient, wait_until
 from tests.e2e import install
 from tests.e2e.figures import Figures
-from tests.e2e.manifests import Object, container, job, pod, podferry_annotations
+from tests.e2e.manifests import container, job, pod, podferry_annotations
 from tests.e2e.namespace import Answer, Namespace
 from tests.e2e.site import Site
 from tests.e2e.trainers import COMMON, assert_unharmed, release_trainer
@@ -56,11 +55,6 @@ def run(site: Site, command: str) -> None:
     site.cluster.kubectl(*words, timeout=patient(120))
 
 
-def tried(namespace: Namespace, manifest: Object) -> Answer:
-    """Creation as a dry run."""
-    return namespace.ask("create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(manifest))
-
-
 def is_plain(answer: Answer) -> bool:
     """Whether a pod would start without podferry."""
     return answer.code == 0 and "podferry-gate" not in answer.output
@@ -85,12 +79,12 @@ def test_the_commands_of_the_page(removable: Site, namespace: Namespace, figures
     namespace.until_logged(training, "trainer", '"wrote": 1')
     started = time.monotonic()
     run(removable, unregister)
-    wait_until("pods to start without podferry", lambda: is_plain(tried(namespace, again)), 30)
+    wait_until("pods to start without podferry", lambda: is_plain(namespace.try_create(again)), 30)
     figures.record("uninstall", {"refused, s": round(time.monotonic() - started, 1)})
-    assert tried(namespace, invalid).code == 0
+    assert namespace.try_create(invalid).code == 0
     run(removable, remove)
     assert remnants(removable) == []
-    assert is_plain(tried(namespace, again))
+    assert is_plain(namespace.try_create(again))
     release_trainer(namespace, "training", "uninstalled")
     assert_unharmed(namespace.outcome(training))
     lineage = namespace.lineage("training", "pod")
@@ -106,12 +100,12 @@ def test_the_namespace_alone(removable: Site, figures: Figures) -> None:
         seconds = {}
         for one, is_admitted in ((by_rule, True), (opted_in, False)):
             started = time.monotonic()
-            answer = tried(namespace, one)
+            answer = namespace.try_create(one)
             seconds[f"{one['metadata']['name']}, s"] = round(time.monotonic() - started, 1)
             assert is_plain(answer) == is_admitted, answer
         figures.record("the namespace alone is deleted", seconds)
         assert 'service "podferry-webhook" not found' in answer.errors
         for command in commands("Uninstall"):
             run(removable, command)
-        wait_until("pods to start without podferry", lambda: is_plain(tried(namespace, opted_in)), 30)
+        wait_until("pods to start without podferry", lambda: is_plain(namespace.try_create(opted_in)), 30)
     assert remnants(removable) == []

@@ -75,8 +75,7 @@ def agent_image(made: Object) -> str:
 
 def next_agent(namespace: Namespace, manifest: Object) -> str:
     """The image of the agent of a pod that would be created now."""
-    words = ("create", "--dry-run=server", "-o", "json", "-f", "-")
-    return agent_image(json.loads(namespace.kubectl(*words, stdin=json.dumps(manifest))))
+    return agent_image(namespace.dry_run(manifest))
 
 
 def until_agent(namespace: Namespace, image: str) -> None:

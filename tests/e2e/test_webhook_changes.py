@@ -8,7 +8,7 @@ from tests.cluster.process import patient, wait_until
 from tests.e2e import install
 from tests.e2e.figures import Figures
 from tests.e2e.manifests import Object, container, pod
-from tests.e2e.namespace import Namespace
+from tests.e2e.namespace import DRY_RUN, Namespace
 from tests.e2e.review_stream import review_stream
 from tests.e2e.site import Site
 from tests.e2e.webhook_secret import leaf, replace_leaf
@@ -52,8 +52,7 @@ def change_policy(site: Site) -> None:
 
 def policy_hash(site: Site, manifest: Object) -> str:
     """Of the policy that a pod would be injected by now."""
-    words = ("create", "--dry-run=server", "-o", "json", "-f", "-")
-    made = json.loads(site.cluster.kubectl(*words, stdin=json.dumps(manifest)))
+    made = json.loads(site.cluster.kubectl(*DRY_RUN, stdin=json.dumps(manifest)))
     found: str = made["metadata"]["annotations"]["podferry.io/policy-hash"]
     return found
 

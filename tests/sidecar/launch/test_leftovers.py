@@ -120,6 +120,15 @@ def test_a_record_without_directories_is_not_shown(left):
     assert names() == []
 
 
+def test_what_cannot_be_removed_is_named(left, tmp_path, monkeypatch):
+    """Such as files that a container wrote as another user."""
+    left("a")
+    (found,) = find_leftovers().leftovers
+    monkeypatch.setattr(module.shutil, "rmtree", lambda path, ignore_errors: None)
+    with pytest.raises(Refused, match=r"a cannot be removed completely \(left: .*/memory/podferry.*-a, .*-a\)"):
+        remove(found)
+
+
 @pytest.mark.parametrize("removed", ["directory", "contents"])
 def test_a_record_is_removed_with_the_directories_that_it_was_for(left, tmp_path, removed):
     named, gone = tmp_path / "named", str(tmp_path / "gone")

@@ -113,6 +113,28 @@ async def test_finish_waits_for_an_unavailable_store(site):
     assert site.uploaded() == {"a": b"a", "b": b"b"}
 
 
+async def test_a_failure_is_reported_although_the_next_interval_has_begun(site):
+    site.write("a", b"1")
+    refused = AccessDenied.of("the store refuses")
+    recorded, sent = asyncio.Event(), asyncio.Event()
+    site.content.faults += [
+        Fault("write", "a", error=refused),
+        Fault("write", RECORD, wait=recorded),
+        Fault("write", "a", error=refused, wait=sent),
+    ]
+    job = site.job(every=0.001)  # type: ignore[arg-type]
+    flushing = asyncio.create_task(job.flush(PATIENCE))
+    await until(lambda: ("write", RECORD) in site.content.calls)
+    running = asyncio.create_task(job.run())
+    await until(lambda: site.writes() == ["a", "a"])
+    recorded.set()
+    answer = await flushing
+    assert (answer.durable, answer.hopeless) == (False, True)
+    assert answer.problems[0].what == "the store refuses"
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
 async def test_a_permanent_failure_is_reported_and_other_files_are_sent(site):
     for name in ("a", "b", "c"):
         site.write(name, name.encode())
