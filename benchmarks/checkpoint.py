@@ -18,7 +18,8 @@ from agents import GENTLE, Agent, agent, on_cores
 from cadence import Cadence, Costs
 from contention import Contention, stepping, trainers_core, writing
 from drains import Backlog, drain
-from harness import Finding, Result, compare, report
+from harness import Finding, Result, compare
+from report import report
 from serving import KEYS, MIB, bucket, in_memory, measured_on
 from uploads import Load, memory, uploading
 

@@ -19,10 +19,11 @@ import chart
 import images
 from agents import staged
 from catching import break_even, ends_of
-from harness import OURS, RESULTS, Command, Contest, Result, compare, report
+from harness import OURS, Command, Contest, Result, compare
 from mounts import PROGRAMS, Mount, impossible
 from nginx import nginx, nginx_version
 from reader import SIDE
+from report import RESULTS, report
 from serving import BUCKET, KEYS, Site, in_memory, measured_on
 from ways import LOCAL, PREFIX, READER, Training, ferried, trained, uri, ways
 

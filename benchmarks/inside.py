@@ -18,11 +18,12 @@ from statistics import median
 import boto3
 from agents import staged
 from datasets import FULL, SHORT, Data
-from harness import LIMIT, OURS, Command, Contest, Finding, Result, compare, interval, report, timed
+from harness import LIMIT, OURS, Command, Contest, Finding, Result, compare, interval, timed
 from listed import listed
 from memory import family, group, peak, resident, run_in, sum_of
 from nginx import nginx, nginx_version
 from peers import OURS_PROGRAM, commands, fetching
+from report import report
 from serving import BUCKET, KEYS, MIB, REAL, Site, bucket, in_memory, measured_on
 
 from podferry.sidecar.launch.local_agent import LocalAgent

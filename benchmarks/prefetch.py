@@ -18,9 +18,10 @@ from itertools import product
 from pathlib import Path
 
 from datasets import FULL, SHORT, Data
-from harness import LIMIT, Result, compare, report
+from harness import LIMIT, Result, compare
 from nginx import nginx, nginx_version
 from peers import EVERY, QUICK, SLOW, contest
+from report import report
 from serving import BUCKET, KEYS, Site, bucket, in_memory, measured_on, s5cmd
 from serving import REAL as VERSITYGW
 

@@ -24,7 +24,8 @@ from statistics import median
 from typing import Any
 
 import uvloop
-from harness import Finding, interval, machine, report
+from harness import Finding, interval
+from report import machine, report
 from review_load import latencies, percentile, saturate
 
 from tests.support.webhook_process import WebhookProcess, review, webhook_process

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from harness import machine
+from report import machine
 
 sys.path.append(str(Path(__file__).parents[1]))
 
