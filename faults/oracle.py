@@ -20,6 +20,7 @@ from obstore.store import ObjectStore
 
 from faults.destination import Destination, is_sure
 from faults.ledger import Content, Good, Ledger, Violation, all_saved, contents, noted_step
+from faults.resumption import resumed
 
 
 class Oracle:
@@ -232,22 +233,5 @@ class Oracle:
         return [Violation("left", violation.what) for violation in missing]
 
     def resumed(self, before: Good | None, event: Mapping[str, Any]) -> list[Violation]:
-        """What is wrong with what a trainer resumed from.
-
-        Args:
-            before: The newest sure commit that was whole before its pod started.
-            event: The trainer's own note.
-        """
-        if event["event"] == "broken":
-            return [
-                Violation("wrong", f"restored, and not what was written: {event['restored']}: {event['why']}")
-            ]
-        if before is None and event["step"] is None:
-            return []
-        oldest = before.sequence if before is not None else 0
-        if event["step"] in {good.step for good in self._sure() if good.sequence >= oldest}:
-            return []
-        if before is None:
-            return [Violation("wrong", f"resumed from step {event['step']}, which is not sure")]
-        what = f"commit {before.sequence} of step {before.step} was sure and whole"
-        return [Violation("lost", f"resumed from step {event['step']}, and {what}")]
+        """See `faults.resumption.resumed`."""
+        return resumed(self._sure(), before, event)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-NAMES = re.findall(r'_everywhere\("(\w+)"', (ROOT / "faults/sabotage.py").read_text())
+NAMES = re.findall(r'_everywhere\("(\w+)"', (ROOT / "faults/defences.py").read_text())
 
 
 @pytest.mark.parametrize("name", NAMES)
