@@ -13,7 +13,8 @@ from serving import BUCKET
 
 from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.control.http_client import AgentClient
-from podferry.sidecar.launch.local_agent import LaunchOptions, LocalAgent, launch
+from podferry.sidecar.launch.launch_options import LaunchOptions
+from podferry.sidecar.launch.local_agent import LocalAgent, launch
 
 PATIENCE = 300.0
 """Seconds for whatever is waited for."""

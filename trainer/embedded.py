@@ -10,7 +10,8 @@ from podferry.contract.kfp_inputs import read_kfp_inputs
 from podferry.contract.lineage import lineage_of
 from podferry.contract.pod_owner import KFP, PodOwner
 from podferry.sidecar.launch.durability_wait import DurabilityWait, report_left
-from podferry.sidecar.launch.local_agent import LaunchOptions, LocalAgent, launch
+from podferry.sidecar.launch.launch_options import LaunchOptions
+from podferry.sidecar.launch.local_agent import LocalAgent, launch
 from podferry.sidecar.runtime.messages import print_problems
 from podferry.trainer.arguments import FUNCTION_FLAG
 from podferry.trainer.this_program import this_command

@@ -20,6 +20,7 @@ from podferry.contract.http_api import Durability
 from podferry.contract.quantity import format_bytes
 from podferry.contract.suggest import did_you_mean
 from podferry.sidecar.launch.durability_wait import LOOK_SECONDS
+from podferry.sidecar.launch.launch_options import LaunchOptions
 from podferry.sidecar.launch.leftover_contents import Leftover
 from podferry.sidecar.launch.leftovers import (
     Found,
@@ -80,7 +81,6 @@ def upload(
     The exit code is 74 if something is not durable afterwards.
     """
     from podferry.sidecar.launch.leftover_upload import upload as upload_one  # noqa: PLC0415 - imports engines
-    from podferry.sidecar.launch.local_agent import LaunchOptions  # noqa: PLC0415 - likewise
 
     selected = _select(ids, everything=everything)
     if lineage is not None and len(selected) > 1:

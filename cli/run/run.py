@@ -21,7 +21,8 @@ from podferry.contract.suggest import did_you_mean
 from podferry.sidecar.control.doubt_report import doubt_report
 from podferry.sidecar.control.progress_bar import prefetch_bars
 from podferry.sidecar.launch.durability_wait import DurabilityWait, names_of, report_left
-from podferry.sidecar.launch.local_agent import LaunchOptions, LocalAgent, launch
+from podferry.sidecar.launch.launch_options import LaunchOptions
+from podferry.sidecar.launch.local_agent import LocalAgent, launch
 from podferry.sidecar.runtime.messages import print_message, print_problems
 
 

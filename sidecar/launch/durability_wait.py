@@ -16,7 +16,8 @@ from collections.abc import Callable
 
 from podferry.contract.errors import Problem, Unavailable
 from podferry.contract.http_api import Durability
-from podferry.sidecar.launch.local_agent import GRACE_SECONDS, LocalAgent
+from podferry.sidecar.launch.launch_options import GRACE_SECONDS
+from podferry.sidecar.launch.local_agent import LocalAgent
 from podferry.sidecar.runtime.messages import print_message, print_problems
 
 NOTICE_SECONDS = 2.0

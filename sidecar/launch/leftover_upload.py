@@ -20,9 +20,10 @@ from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.config.run_directory import RunDirectory
 from podferry.sidecar.config.store_access import store_config
+from podferry.sidecar.launch.launch_options import LaunchOptions
 from podferry.sidecar.launch.leftover_contents import Leftover
 from podferry.sidecar.launch.leftovers import claim
-from podferry.sidecar.launch.local_agent import LaunchOptions, LocalAgent, start_agent
+from podferry.sidecar.launch.local_agent import LocalAgent, start_agent
 from podferry.sidecar.launch.local_directories import LocalRun
 from podferry.sidecar.launch.run_record import RunRecord, read_record
 from podferry.sidecar.launch.secret_dirs import SecretDirs

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import msgspec
 
@@ -22,9 +22,10 @@ from podferry.contract.errors import Problem
 from podferry.contract.exit_codes import EXIT_USAGE
 from podferry.contract.http_api import SPEC_VARIABLE
 from podferry.contract.spec_json import encode_spec
-from podferry.sidecar.config.agent_config import ProgramRun, encode_program_run
+from podferry.sidecar.config.agent_config import ProgramRun
 from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.control.http_client import AgentClient
+from podferry.sidecar.launch.launch_options import DEFAULTS, GRACE_SECONDS, LaunchOptions, agent_flags
 from podferry.sidecar.launch.leftover_contents import all_paths
 from podferry.sidecar.launch.leftovers import left_by, not_durable_of, remove_empty_records, supersede
 from podferry.sidecar.launch.local_directories import LocalRun, create_run, local_directories
@@ -32,45 +33,17 @@ from podferry.sidecar.launch.local_run import describe_run, other_spellings
 from podferry.sidecar.launch.local_spec import keyword_of, local_spec, option_of
 from podferry.sidecar.launch.mount_view import view_of
 from podferry.sidecar.launch.run_record import RunRecord, text_or_none, write_record
-from podferry.sidecar.launch.secret_dirs import NO_SECRETS, SecretDirs, secret_dirs, split_settings
+from podferry.sidecar.launch.secret_dirs import secret_dirs, split_settings
 from podferry.sidecar.launch.start_notes import start_notes
 from podferry.sidecar.runtime.file_lock import acquire, is_locked, release
-from podferry.sidecar.runtime.log_options import local_level
 from podferry.sidecar.runtime.messages import print_message
 
-GRACE_SECONDS = 30.0
-"""For the agent's drain after this process has ended."""
 RESTART_PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
 """Seconds before each restart of an agent that ended by itself; after the last one it is given up."""
 POLL_SECONDS = 0.05
 """Between two looks whether a worker without supervisor still drains."""
 HEALTHY_SECONDS = 60.0
 """An agent that lived this long was healthy: the pauses begin again."""
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchOptions:
-    """How to start an agent.
-
-    Attributes:
-        grace_seconds: For a drain.
-        polling: Scan at intervals even if inotify works.
-        run_id: KFP's run id; None outside KFP.
-        log_level: Least important level to log; None: see `local_level`.
-        log_format: "text" or "json"; None: see `default_format`.
-        argv: `sys.argv` of a program that calls `ferry`; None for a command.
-        program: What the agent records of it; `launch` fills it in.
-        secrets: Where the credentials are; by default in the environment.
-    """
-
-    grace_seconds: float = GRACE_SECONDS
-    polling: bool = False
-    run_id: str | None = None
-    log_level: str | None = None
-    log_format: str | None = None
-    argv: Sequence[str] | None = None
-    program: ProgramRun | None = None
-    secrets: SecretDirs = NO_SECRETS
 
 
 class LocalAgent:
@@ -159,7 +132,7 @@ def _ended(code: int) -> str:
 
 
 def launch(
-    settings: Mapping[str, object], command: Sequence[str], options: LaunchOptions = LaunchOptions()
+    settings: Mapping[str, object], command: Sequence[str], options: LaunchOptions = DEFAULTS
 ) -> LocalAgent:
     """Start an agent for a command on this machine.
 
@@ -209,7 +182,7 @@ def start_agent(
 ) -> LocalAgent:
     """Start the agent of a run whose directories exist; `lock` is the command's, and freed by `stop`."""
     listener = socket.create_server(("127.0.0.1", 0))
-    flags = [*_flags(directories, options), "--listen-fd", str(listener.fileno())]
+    flags = [*agent_flags(directories, options), "--listen-fd", str(listener.fileno())]
 
     def start() -> subprocess.Popen[bytes]:
         """A new supervisor, on the same listening socket."""
@@ -231,27 +204,3 @@ def start_agent(
 def _describe(command: Sequence[str], options: LaunchOptions, *, named: bool) -> ProgramRun:
     former = other_spellings(command) if options.argv is None else [options.argv]
     return describe_run(command, former, named=named, in_python=options.argv is not None)
-
-
-def _flags(directories: Directories, options: LaunchOptions) -> list[str]:
-    values = {
-        "--run-dir": directories.run and directories.run.path,
-        "--control-dir": directories.control,
-        "--checkpoint-dir": directories.checkpoints,
-        "--pins-dir": directories.holds,
-        "--output-dir": directories.outputs,
-        "--run-id": options.run_id,
-        "--grace": options.grace_seconds,
-        "--log-level": options.log_level or local_level(os.environ),
-        "--log-format": options.log_format,
-        "--program": options.program and encode_program_run(options.program),
-    }
-    flags = [text for flag, value in values.items() if value is not None for text in (flag, str(value))]
-    by_dataset = {"--dataset-dir": directories.datasets, "--claim-dir": directories.ownership}
-    for flag, paths in by_dataset.items():
-        flags += [f"{flag}={name}={path}" if name else f"{flag}={path}" for name, path in paths.items()]
-    flags += [text for path in directories.temporary for text in ("--temporary-dir", str(path))]
-    flags += options.secrets.flags
-    if options.polling:
-        flags.append("--polling")
-    return flags

@@ -6,12 +6,8 @@ import re
 from pathlib import Path
 
 from podferry.sidecar.checkpoint.detect.doubtful_writers import DOUBTFUL_WRITERS
-from podferry.sidecar.checkpoint.detect.framework_rules import (
-    FRAMEWORK_RULES,
-    IGNORED_NAMES,
-    UNFINISHED_NAMES,
-    FrameworkRule,
-)
+from podferry.sidecar.checkpoint.detect.framework_rules import FRAMEWORK_RULES, FrameworkRule
+from podferry.sidecar.checkpoint.detect.unfinished_names import IGNORED_NAMES, UNFINISHED_NAMES
 from podferry.sidecar.config.tuning import CheckpointSettings
 
 REPEATED = re.compile(r"(\[[^]]+\])\1+")

@@ -20,9 +20,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from podferry.sidecar.checkpoint.detect.candidate import is_unfinished
-from podferry.sidecar.checkpoint.detect.framework_rules import IGNORED_NAMES
 from podferry.sidecar.checkpoint.detect.pointer_files import is_pointer
+from podferry.sidecar.checkpoint.detect.unfinished_names import IGNORED_NAMES, is_unfinished
 
 RANDOM = re.compile(r"[0-9a-f]{32}")
 NEAR_BYTES = 16

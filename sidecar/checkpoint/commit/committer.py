@@ -30,16 +30,12 @@ from datetime import datetime
 import structlog
 
 from podferry.contract.destination.commit import (
-    DOUBTFUL_FORMAT,
-    FORMAT,
     LATEST,
     Commit,
     CommittedFile,
-    Confidence,
     Doubt,
     commit_name,
     encode_commit,
-    step_of,
 )
 from podferry.contract.destination.provenance import DatasetVersion
 from podferry.contract.errors import (
@@ -51,6 +47,7 @@ from podferry.contract.errors import (
     Unavailable,
 )
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
+from podferry.sidecar.checkpoint.commit.commit_content import CommitContent
 from podferry.sidecar.checkpoint.commit.commit_log import NEWEST, CommitLog, SequencePlace, number_under
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.fencing import FencedLog
@@ -141,7 +138,7 @@ class Committer:
                 committing the same content again is harmless.
         """
         async with self._lock:
-            return await self._commit(name, folder, files, doubts, place, check)
+            return await self._commit(CommitContent(name, folder, files, doubts, self.datasets), place, check)
 
     async def examine(self) -> None:
         """Look at the commits of other agents; raises `Fenced` if one has taken over."""
@@ -149,17 +146,11 @@ class Committer:
             await self._fenced_log.refresh()
 
     async def _commit(
-        self,
-        name: str,
-        folder: str,
-        files: Files,
-        doubts: tuple[Doubt, ...],
-        place: SequencePlace,
-        check: Callable[[], Awaitable[None]] | None,
+        self, content: CommitContent, place: SequencePlace, check: Callable[[], Awaitable[None]] | None
     ) -> Commit:
         while True:
             await self._fenced_log.refresh()
-            commit = await self._fenced_log.find(folder, files)
+            commit = await self._fenced_log.find(content.folder, content.files)
             # A commit whose answer was lost is the newest of its name, unless it belongs below another one.
             if commit is not None and (place.below is not None or not self._fenced_log.is_outdated(commit)):
                 break
@@ -168,12 +159,13 @@ class Committer:
             if place.below is not None and place.below not in self.log.known:
                 await self.log.read(place.below)
             number, reserved = self._next_number(place)
-            commit = await self._create(self._document(name, folder, files, doubts, number, reserved))
+            lineage = self.store.lineage
+            commit = await self._create(content.commit(lineage, number, reserved, self._now(), self.identity))
             if commit is not None:
                 break
         self._fenced_log.add(commit)
         if self._folders is not None:
-            self._folders.add(folder)
+            self._folders.add(content.folder)
         if commit.sequence == self.log.last:
             await self._write_latest(commit)
         return commit
@@ -185,29 +177,6 @@ class Committer:
             number = number_under(self.log.known.get(place.below), self.log.numbers, place.between)
             lower = max((taken for taken in self.log.numbers if taken < number), default=0)
         return number, number - 1 - lower
-
-    def _document(
-        self, name: str, folder: str, files: Files, doubts: tuple[Doubt, ...], number: int, reserved: int
-    ) -> Commit:
-        return Commit(
-            format=DOUBTFUL_FORMAT if doubts else FORMAT,
-            sequence=number,
-            lineage=self.store.lineage,
-            checkpoint=folder,
-            name=name,
-            step=step_of(name),
-            created=self._now(),
-            files=files,
-            agent_id=self.identity.agent_id,
-            world=self.identity.world,
-            run=self.identity.run,
-            rank=self.identity.rank,
-            reserved=reserved,
-            confidence=Confidence.DOUBTFUL if doubts else Confidence.SURE,
-            doubts=doubts,
-            datasets=self.datasets,
-            origin=self.identity.origin,
-        )
 
     async def _create(self, commit: Commit) -> Commit | None:
         """The commit of this content that now has this number; None if the number has other content."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 
@@ -24,14 +23,13 @@ from podferry.contract.destination.commit import HASH_DIGITS, Doubt
 from podferry.contract.file_names import name_problem
 from podferry.sidecar.checkpoint.detect.change_tracker import TrackedFile
 from podferry.sidecar.checkpoint.detect.flat_groups import group_stems, has_numbered_suffix
-from podferry.sidecar.checkpoint.detect.framework_rules import (
-    IGNORED_NAMES,
-    RSYNC_NAME,
-    TOP_LEVEL_ONLY,
-    UNFINISHED_NAMES,
-)
 from podferry.sidecar.checkpoint.detect.missing_files import missing_files
 from podferry.sidecar.checkpoint.detect.pointer_files import find_checkpoint_name, is_pointer
+from podferry.sidecar.checkpoint.detect.unfinished_names import (
+    IGNORED_NAMES,
+    is_unfinished,
+    is_unfinished_at_top,
+)
 from podferry.sidecar.runtime.file_identity import FileIdentity, Files
 
 Version = tuple[str, Files]
@@ -99,18 +97,6 @@ def candidate_name(name: str) -> str:
     return sharded["stem"] if sharded else Path(top).stem
 
 
-def is_unfinished(name: str) -> bool:
-    """Whether a relative name is that of an unfinished file."""
-    top, *rest = name.split("/")
-    below = [pattern for pattern in UNFINISHED_NAMES if pattern not in TOP_LEVEL_ONLY]
-    inner = any(_matches(part, below) or RSYNC_NAME.fullmatch(part) for part in rest)
-    return inner or _matches(top, UNFINISHED_NAMES)
-
-
-def _matches(part: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(part, pattern) for pattern in patterns)
-
-
 def candidates(
     files: Mapping[str, FileIdentity], pointers: Mapping[str, str] = NO_POINTERS
 ) -> dict[str, Candidate]:
@@ -122,7 +108,7 @@ def candidates(
             that names a missing checkpoint belongs to none.
     """
     kept = (name for name in sorted(files) if name not in IGNORED_NAMES)
-    relevant = [name for name in kept if not _matches(name.partition("/")[0], UNFINISHED_NAMES)]
+    relevant = [name for name in kept if not is_unfinished_at_top(name)]
     stems = {name: candidate_name(name) for name in relevant if name not in pointers}
     merged = _merged_stems(stems)
     names = set(stems.values())

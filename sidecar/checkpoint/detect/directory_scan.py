@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podferry.sidecar.checkpoint.detect.candidate import Candidate, candidates, is_unfinished
-from podferry.sidecar.checkpoint.detect.framework_rules import IGNORED_NAMES
+from podferry.sidecar.checkpoint.detect.candidate import Candidate, candidates
 from podferry.sidecar.checkpoint.detect.pointer_files import POINTERS, is_pointer, is_text, read_small
+from podferry.sidecar.checkpoint.detect.unfinished_names import IGNORED_NAMES, is_unfinished
 from podferry.sidecar.runtime.file_identity import FileIdentity, Files, Ignored, walk
 from podferry.sidecar.runtime.link_target import LeavesRoot, LinkRefused, resolve_within, stat_within
 

@@ -7,41 +7,8 @@ empty; `<>` for a prefix of that form; `*` for part of a name; `#` for digits.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-
-TEMPFILE = "tmp" + "[a-z0-9_]" * 8
-UNFINISHED_NAMES: Mapping[str, str] = {
-    "*.tmp": "torch DCP's .metadata.tmp, and the common write-then-rename idiom",
-    "*.tmp.*": "Lightning and TensorFlow: a random suffix after .tmp",
-    "*.tmp" + "[0-9a-f]" * 32: "TensorFlow's atomic writes: `checkpoint`, saved_model.pb (file_io.py)",
-    "*.partial": "download and copy tools",
-    "*.part": "download and copy tools",
-    "*.incomplete": "huggingface_hub",
-    "*.orbax-checkpoint-tmp*": "Orbax renames the directory at the end",
-    "*.__lock": "tensorstore, used by Orbax: a file before its rename",
-    "*.tempstate*": "TensorFlow's Saver: a bundle before its rename",
-    ".tmp*": "Rust's tempfile: safetensors' temporary file in the same directory (0.8.0 writes .tmpqowx2b)",
-    ".*": "hidden files at the top: editors, copy tools",
-    TEMPFILE: "Python's tempfile (tempfile.py, _RandomNameSequence), at the top only",
-    f"{TEMPFILE}.*": "the same with a suffix, at the top only",
-    "*_.gstmp": "gsutil and gcloud storage: a download before its rename",
-    ".~tmp~": "rsync with --delay-updates",
-    "*_temp": "TensorFlow's shards before they are merged (functional_saver.py), at the top only",
-}
-"""Name patterns of unfinished files and directories, each with its origin."""
-IGNORED_NAMES: Mapping[str, str] = {
-    "zero_to_fp32.py": "DeepSpeed copies this script of its own to the top at every save",
-    "zero_to_torch.py": "the same, since 0.19",
-}
-"""Names at the top that belong to no checkpoint."""
-TOP_LEVEL_ONLY = frozenset({".*", TEMPFILE, f"{TEMPFILE}.*", "*_temp"})
-RSYNC_NAME = re.compile(r"\..+\.(?=[a-z0-9]*[A-Z])[A-Za-z0-9]{6}")
-"""rsync's file before its rename (receiver.c, `get_tmpname`): `.NAME.` and six random letters and digits.
-
-One in 26 has no capital letter and is not recognised: `.model.config` is no temporary file.
-"""
 
 
 @dataclass(frozen=True)

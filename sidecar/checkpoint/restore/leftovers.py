@@ -19,10 +19,11 @@ import structlog
 
 from podferry.contract.destination.commit import Commit, step_of
 from podferry.contract.errors import Refused
-from podferry.sidecar.checkpoint.detect.candidate import Candidate, is_unfinished
+from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
 from podferry.sidecar.checkpoint.detect.format_checks import check_format, missing_shards
 from podferry.sidecar.checkpoint.detect.missing_files import missing_files
+from podferry.sidecar.checkpoint.detect.unfinished_names import is_unfinished
 
 log = structlog.get_logger(__name__)
 

@@ -7,7 +7,7 @@ import pytest
 from podferry.contract.errors import Problem, Unavailable
 from podferry.contract.http_api import Durability
 from podferry.sidecar.launch.durability_wait import LOOK_SECONDS, NOTICE_SECONDS, DurabilityWait, report_left
-from podferry.sidecar.launch.local_agent import GRACE_SECONDS
+from podferry.sidecar.launch.launch_options import GRACE_SECONDS
 from tests.support.manual_clock import Clock
 
 WAITING = Durability(durable=False, pending=("epoch-2",))

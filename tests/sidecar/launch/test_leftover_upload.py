@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from podferry.contract.errors import Refused
+from podferry.sidecar.launch.launch_options import LaunchOptions
 from podferry.sidecar.launch.leftover_upload import upload
 from podferry.sidecar.launch.leftovers import find_leftovers
-from podferry.sidecar.launch.local_agent import LaunchOptions, launch
+from podferry.sidecar.launch.local_agent import launch
 from tests.support.killed_run import killed_run
 
 OPTIONS = LaunchOptions(grace_seconds=30)

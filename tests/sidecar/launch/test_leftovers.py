@@ -125,7 +125,9 @@ def test_what_cannot_be_removed_is_named(left, tmp_path, monkeypatch):
     left("a")
     (found,) = find_leftovers().leftovers
     monkeypatch.setattr(module.shutil, "rmtree", lambda path, ignore_errors: None)
-    with pytest.raises(Refused, match=r"a cannot be removed completely \(left: .*/memory/podferry.*-a, .*-a\)"):
+    with pytest.raises(
+        Refused, match=r"a cannot be removed completely \(left: .*/memory/podferry.*-a, .*-a\)"
+    ):
         remove(found)
 
 
