@@ -1,4 +1,4 @@
-"""Shared by all steps: their image and their Secret.
+"""Shared by all steps: their image, their Secret, and how they stay out of KFP's cache.
 
 The image contains `podferry[kfp]`; nothing is installed when a step starts. So a step runs without a package
 index, and KFP's SubprocessRunner installs nothing into a laptop's environment.
@@ -13,9 +13,13 @@ from typing import Any
 
 from kfp import dsl, kubernetes
 
+from podferry.components.secret_dir import SECRET_DIR
+
 DEFAULT_IMAGE = "podferry:0.1.0-python3.12"
 """The tag contains `python`: KFP's SubprocessRunner warns about an image whose name does not."""
 IMAGE_VARIABLE = "PODFERRY_IMAGE"
+RUN_INPUT = "run"
+"""The input of our components that gets the run's id."""
 
 
 def step_image(environ: Mapping[str, str]) -> str:
@@ -28,14 +32,41 @@ def step(function: Callable[..., Any]) -> Any:
     return dsl.component(function, base_image=step_image(os.environ), install_kfp_package=False)
 
 
-def uncached(task: Any, secret: Any, directory: Path) -> Any:
-    """Exclude a task from KFP's cache, and mount its Secret (name or channel; None for the pod's identity).
+def uncached(task: Any, secret: Any = None, directory: Path = SECRET_DIR, image: str | None = None) -> Any:
+    """Keep a step out of KFP's cache, mount its Secret and set its image.
 
-    KFP's cache compares only inputs, so a step that reads a store would get the result of an earlier run. A
-    component cannot turn the cache off for itself; only a task can.
+    For steps that look at the outside. KFP's cache compares only inputs, so such a step would get the result
+    of an earlier run. A component cannot turn the cache off for itself; only a task can. The component
+    declares `run: str = ""`.
+
+    Args:
+        task: The step.
+        secret: Name of the Secret or a channel of it; None for the pod's identity.
+        directory: Mount path of the Secret.
+        image: Image of the step, a constant; None for `step_image`.
+
+    Returns:
+        The task.
+    """
+    if secret is not None:
+        mount_secret(task, secret, directory)
+    if image is not None:
+        task.set_container_image(image)
+    return exclude_from_cache(task, RUN_INPUT)
+
+
+def exclude_from_cache(task: Any, run_input: str) -> Any:
+    """Turn KFP's cache off for a task, and give it the run's id as the input `run_input`.
+
+    `enable_caching=True` in the client overrides the first for all tasks of a run. The second makes each run
+    a miss. The component need not declare the input: KFP passes it on.
     """
     task.set_caching_options(False)
-    if secret is not None:
-        # Optional: the step reports a missing Secret, instead of a pod that does not start.
-        kubernetes.use_secret_as_volume(task, secret, str(directory), optional=True)
+    task.inputs[run_input] = dsl.PIPELINE_JOB_ID_PLACEHOLDER
     return task
+
+
+def mount_secret(task: Any, secret: Any, directory: Path = SECRET_DIR) -> None:
+    """Mount a Secret, by name or channel of it, into a step."""
+    # Optional: the step reports a missing Secret, instead of a pod that does not start.
+    kubernetes.use_secret_as_volume(task, secret, str(directory), optional=True)

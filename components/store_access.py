@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import atexit
-from pathlib import Path
 
+from podferry.components.secret_dir import SECRET_DIR
 from podferry.contract.spec import Access
 from podferry.sidecar.config.store_access import store_config
 from podferry.storage.obstore.thread_exit import wait_for_threads
 from podferry.storage.store import StoreConfig
-
-SECRET_DIR = Path("/var/run/secrets/podferry.io")
-"""Mount path of a step's Secret. KFP's local runner mounts none; then the environment applies."""
 
 # KFP's executor ends as Python does, with the threads of the store's client.
 atexit.register(wait_for_threads)

@@ -26,6 +26,10 @@ DIGEST_KEYS = ("podferry-digest", "sha256", "digest")
 """Metadata fields that identify an artifact's content, by preference."""
 CHANNEL_PREFIX = "pipelinechannel--"
 """Prefix of the helper inputs that KFP's compiler adds for the parts of f-strings."""
+UNDECLARED_PREFIX = "podferry_"
+"""Prefix of the inputs that podferry adds to a task whose component does not declare them. Only a dataset
+distinguishes training runs: one that gets another Secret, endpoint or run's id resumes."""
+UNDECLARED_DATASET = re.compile(rf"{UNDECLARED_PREFIX}dataset(__.+)?")
 COMPILER_INPUTS = frozenset(
     {
         *("cpu_request", "cpu_limit", "memory_request", "memory_limit"),
@@ -108,10 +112,12 @@ class KfpInputs(msgspec.Struct, frozen=True):
         """The hash of the inputs: 12 hexadecimal digits of SHA-256 over canonical JSON.
 
         Equal parameter values, given or default, have the same hash. Artifacts count by reference, digest or
-        imported URI, else by name alone: their URIs would make every run a different training run.
+        imported URI, else by name alone: their URIs would make every run a different training run. Of the
+        inputs that podferry added, only datasets count.
         """
+        parameters = {name: value for name, value in self.parameters.items() if _distinguishes_runs(name)}
         artifacts = {name: [one.identity for one in found] for name, found in self.artifacts.items()}
-        text = _canonical({"parameters": self.parameters, "artifacts": artifacts})
+        text = _canonical({"parameters": parameters, "artifacts": artifacts})
         return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
 
 
@@ -183,6 +189,11 @@ def render(value: object) -> str:
     if isinstance(value, float) and not isinstance(_plain(value), int):
         return format(Decimal(repr(value)), "f")
     return _canonical(value)
+
+
+def _distinguishes_runs(name: str) -> bool:
+    """Whether training runs with different values of this input are different ones."""
+    return not name.startswith(UNDECLARED_PREFIX) or UNDECLARED_DATASET.fullmatch(name) is not None
 
 
 def _run_folder(output_file: str) -> str:

@@ -26,12 +26,11 @@ SECRET = "podferry-store"  # noqa: S105 - the name of a Secret, not what it hold
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
-def train(data: dsl.Input[dsl.Dataset], reference: str, checkpoints: str, steps: int) -> str:
+def train(dataset: str, checkpoints: str, steps: int) -> str:
     """Replace this with your training: read files, write files, resume from the restored checkpoint.
 
     Args:
-        data: A document that names the dataset; KFP copies this small document, never the data.
-        reference: The frozen dataset. As a parameter it makes training run again if the data changes.
+        dataset: The frozen dataset. As a parameter it makes training run again if the data changes.
         checkpoints: Destination of the checkpoints.
         steps: Number of training steps.
 
@@ -42,7 +41,7 @@ def train(data: dsl.Input[dsl.Dataset], reference: str, checkpoints: str, steps:
 
     from podferry.components import ferry
 
-    with ferry(reference, checkpoints) as f:
+    with ferry(dataset, checkpoints) as f:
         status = f.status().checkpoints
         assert f.dataset and f.checkpoints and status  # noqa: PT018, S101 - both were requested
         files = [path for path in f.dataset.rglob("*") if path.is_file()]
@@ -66,16 +65,9 @@ def pipeline(uri: str, checkpoints: str, steps: int = 3) -> None:
         pod_memory="32Gi",
         secret=SECRET,
     )
-    training = train(
-        data=frozen.outputs["data"],
-        reference=plan.outputs["reference"],
-        checkpoints=checkpoints,
-        steps=steps,
-    )
+    training = train(dataset=plan.outputs["reference"], checkpoints=checkpoints, steps=steps)
     gpu_train(
         training,
-        dataset=frozen.outputs["data"],
-        checkpoints=checkpoints,
         checkpoint_size="64Mi",
         shm_size="1Gi",
         memory=plan.outputs["trainer_memory"],

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -56,26 +57,49 @@ def test_the_image_is_chosen_when_a_pipeline_is_compiled() -> None:
     assert step_image({"PODFERRY_IMAGE": "team/podferry:7"}) == "team/podferry:7"
 
 
-@pytest.mark.parametrize(
-    ("task", "component"),
-    [
-        (lambda secret: dataset("s3://a/b", secret=secret), "dataset"),
-        (lambda secret: cache("s3://a/b", dataset_size="1Gi", secret=secret), "cache"),
-        (lambda secret: verify_checkpoint("s3://a/b", lineages="one", secret=secret), "verify-checkpoint"),
-    ],
-)
-def test_tasks_are_never_cached_and_mount_their_secret(task: Callable[[Any], Any], component: str) -> None:
+STEPS: dict[str, Callable[..., Any]] = {
+    "dataset": lambda **keywords: dataset("s3://a/b", **keywords),
+    "cache": lambda **keywords: cache("s3://a/b", dataset_size="1Gi", **keywords),
+    "verify-checkpoint": lambda **keywords: verify_checkpoint("s3://a/b", lineages="one", **keywords),
+}
+"""Every step that looks at the outside, by its task's name."""
+
+
+def compiled_step(name: str, **keywords: Any) -> tuple[dict[str, Any], dict[str, Any], Any]:
+    """The pipeline, the task and the platform specification of one step."""
+
     @dsl.pipeline(name="p")
     def one() -> None:
-        task("s3-credentials")
+        STEPS[name](**keywords)
 
     spec = json_format.MessageToDict(one.pipeline_spec)
-    assert not spec["root"]["dag"]["tasks"][component]["cachingOptions"].get("enableCache", False)
-    platform = json_format.MessageToDict(one.platform_spec)["platforms"]["kubernetes"]
-    (volume,) = platform["deploymentSpec"]["executors"][f"exec-{component}"]["secretAsVolume"]
+    return spec, spec["root"]["dag"]["tasks"][name], json_format.MessageToDict(one.platform_spec)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_no_run_is_answered_from_the_cache_of_another(name: str) -> None:
+    """The client's enable_caching=True sets the option for all tasks; the run's id is still another input."""
+    _, task, _ = compiled_step(name)
+    assert not task["cachingOptions"].get("enableCache", False)
+    assert task["inputs"]["parameters"]["run"] == {
+        "runtimeValue": {"constant": dsl.PIPELINE_JOB_ID_PLACEHOLDER}
+    }
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_mount_their_secret_and_take_place_and_image(name: str) -> None:
+    place = {"endpoint": "https://s:9", "region": "r"}
+    spec, task, platform = compiled_step(name, secret="s3-credentials", image="team/podferry:7", **place)
+    (volume,) = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"][f"exec-{name}"][
+        "secretAsVolume"
+    ]
     assert volume["secretName"] == "s3-credentials"
     assert volume["mountPath"] == "/var/run/secrets/podferry.io"
     assert volume["optional"] is True
+    given = {key: task["inputs"]["parameters"][key]["runtimeValue"]["constant"] for key in place}
+    assert given == place
+    (executor,) = spec["deploymentSpec"]["executors"].values()
+    assert executor["container"]["image"] == "team/podferry:7"
 
 
 def test_verify_learns_which_run_it_is_and_takes_one_lineage_or_many() -> None:
@@ -102,10 +126,12 @@ def test_verify_learns_which_run_it_is_and_takes_one_lineage_or_many() -> None:
 
 def test_every_component_has_metadata_and_readme() -> None:
     folders = [path.parent for path in COMPONENTS.glob("*/*/__init__.py")]
-    assert len(folders) == 4
+    assert folders
     for folder in folders:
         metadata = yaml.safe_load((folder / "metadata.yaml").read_text())
-        assert set(metadata) == {"name", "stability", "dependencies", "tags", "links"}
+        assert set(metadata) == {"name", "stability", "tier", "dependencies", "tags", "lastVerified", "links"}
+        assert isinstance(metadata["lastVerified"], datetime)
+        assert yaml.safe_load((folder / "OWNERS").read_text())["approvers"]
         assert (folder / "README.md").read_text().startswith(f"# {metadata['name']}\n")
 
 

@@ -24,7 +24,7 @@ def test_compiles_into_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert executors["exec-train"]["podMetadata"]["annotations"] == {
         "podferry.io/checkpoint-size": "64Mi",
         "podferry.io/checkpoints": "$(inputs.checkpoints)",
-        "podferry.io/dataset": "$(inputs.data)",
+        "podferry.io/dataset": "$(inputs.dataset)",
         "podferry.io/secret": "podferry-store",
         "podferry.io/shm-size": "1Gi",
     }

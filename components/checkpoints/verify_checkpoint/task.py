@@ -8,7 +8,6 @@ from kfp import dsl
 
 from podferry.components.checkpoints.verify_checkpoint import component
 from podferry.components.step import uncached
-from podferry.components.store_access import SECRET_DIR
 
 
 def verify_checkpoint(  # noqa: PLR0913 - keywords, one per setting
@@ -21,6 +20,7 @@ def verify_checkpoint(  # noqa: PLR0913 - keywords, one per setting
     endpoint: Any = "",
     region: Any = "",
     secret: Any = None,
+    image: str | None = None,
 ) -> Any:
     """A task that verifies the checkpoints of this run; KFP's cache is off.
 
@@ -29,7 +29,7 @@ def verify_checkpoint(  # noqa: PLR0913 - keywords, one per setting
     to train. If that may happen, let the training return its lineage and pass it as `lineages`.
 
     Args:
-        checkpoints: The destination. Every argument may be a channel.
+        checkpoints: The destination. Every argument but `image` may be a channel.
         lineages: Lineages to verify, committed by any run: a list, a text, a channel of either, or
             `dsl.Collected` of a sweep.
         any_run: All lineages at the destination, committed by any run.
@@ -37,7 +37,8 @@ def verify_checkpoint(  # noqa: PLR0913 - keywords, one per setting
         allow_doubtful: Pass if the newest checkpoint of a lineage is doubtful: uploaded, not proven complete.
         endpoint: URL of the object store, unless it is the vendor's.
         region: Region of the object store.
-        secret: Name of a Secret with the credentials.
+        secret: Name of a Secret with the credentials; None for the pod's identity.
+        image: Image of the step; None for `PODFERRY_IMAGE` or the default.
 
     Returns:
         The task, with the outputs `lineages` and `checkpoints`. Call `.after(training)` on it, unless
@@ -45,9 +46,8 @@ def verify_checkpoint(  # noqa: PLR0913 - keywords, one per setting
     """
     task = component.verify_checkpoint(
         checkpoints=checkpoints,
-        # On a cluster the run is identified by its UUID, under KFP's local runner by the job's name.
-        # Each is a separate input: KFP's driver fills in a placeholder only if it is the entire value.
-        run=dsl.PIPELINE_JOB_ID_PLACEHOLDER,
+        # Identifies the run under KFP's local runner; on a cluster its UUID does, which `uncached` passes.
+        # Two inputs: KFP's driver fills in a placeholder only if it is the entire value.
         job=dsl.PIPELINE_JOB_NAME_PLACEHOLDER,
         lineages=_as_list(lineages),
         any_run=any_run,
@@ -56,7 +56,7 @@ def verify_checkpoint(  # noqa: PLR0913 - keywords, one per setting
         endpoint=endpoint,
         region=region,
     )
-    return uncached(task, secret, SECRET_DIR)
+    return uncached(task, secret, image=image)
 
 
 def _as_list(lineages: Any) -> Any:

@@ -26,6 +26,7 @@ def cache(
     unpack: str = "",
     medium: str = "",
     shards: int = 1,
+    run: str = "",
 ) -> NamedTuple(
     "Outputs",
     [
@@ -53,6 +54,7 @@ def cache(
         unpack: Which archives to unpack: auto, never or always; empty for auto.
         medium: Where the data is stored: memory or disk; empty for memory.
         shards: Number of pods that share the dataset, one part each.
+        run: Identifier of this run: KFP's cache never answers the step.
 
     Returns:
         reference: The dataset, frozen.

@@ -6,19 +6,19 @@ from typing import Any
 
 from podferry.components.data.cache import component
 from podferry.components.step import uncached
-from podferry.components.store_access import SECRET_DIR
 
 
-def cache(reference: Any, *, secret: Any = None, **inputs: Any) -> Any:
+def cache(reference: Any, *, secret: Any = None, image: str | None = None, **inputs: Any) -> Any:
     """A task that plans the memory of a training pod, in every run: KFP's cache is off.
 
     Args:
-        reference: A URI or reference. Every argument may be a channel.
-        secret: Name of a Secret with the credentials.
+        reference: A URI or reference. Every argument but `image` may be a channel.
+        secret: Name of a Secret with the credentials; None for the pod's identity.
+        image: Image of the step; None for `PODFERRY_IMAGE` or the default.
         **inputs: The other inputs of `cache`: `dataset_size`, `checkpoint_size`, `pod_memory`, …
 
     Returns:
         The task, with the outputs `reference`, `dataset_size`, `sidecar_memory`, `trainer_memory` and
         `pod_memory`.
     """
-    return uncached(component.cache(reference=reference, **inputs), secret, SECRET_DIR)
+    return uncached(component.cache(reference=reference, **inputs), secret, image=image)

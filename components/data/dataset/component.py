@@ -2,8 +2,9 @@
 
 # KFP copies only the function's source into its step and reads its annotations as values. So there is no
 # `from __future__ import annotations` here, imports are inside, and outputs are an inline NamedTuple.
+# The inputs of a component are flat, so there are many arguments.
 # mypy: disable-error-code=valid-type
-# ruff: noqa: PLC0415
+# ruff: noqa: PLC0415, PLR0913
 from typing import NamedTuple
 
 from kfp import dsl
@@ -17,31 +18,32 @@ def dataset(
     uri: str,
     endpoint: str = "",
     region: str = "",
-    volume_size: str = "",
+    fits: str = "",
     include: str = "",
     exclude: str = "",
-) -> NamedTuple("Outputs", [("reference", str), ("files", int), ("size", str), ("fits", bool)]):
-    """List and freeze a dataset: one reference that pins its content.
+    run: str = "",
+) -> NamedTuple("Outputs", [("reference", str), ("files", int), ("size", str)]):
+    """List and freeze a dataset: one reference that pins its content. Fail if it does not fit.
 
     Args:
         data: A small document that names the dataset; its metadata holds the reference.
         uri: A prefix or an object, or a reference to compare with the store.
         endpoint: URL of the object store, unless it is the vendor's.
         region: Region of the object store.
-        volume_size: Memory to reserve for it, such as 14Gi; empty to compute it.
+        fits: The volume that it must fit into, such as 64Gi; empty for any.
         include: Globs of the files to include, such as "*.jpg, *.png"; empty for all.
         exclude: Globs of the files to exclude.
+        run: Identifier of this run: KFP's cache never answers the step.
 
     Returns:
         reference: URI with digest, bytes and files.
         files: Number of files.
         size: Memory to reserve for it.
-        fits: Whether it fits into volume_size.
     """
     from podferry.components.data.dataset.runner import freeze_dataset
     from podferry.components.verdict import verdict
 
-    frozen = verdict(freeze_dataset, uri, endpoint, region, volume_size, include, exclude)
+    frozen = verdict(freeze_dataset, uri, endpoint, region, fits, include, exclude)
     frozen.write(data.path)
     data.metadata.update(frozen.metadata)
-    return (frozen.reference, frozen.files, frozen.size, frozen.fits)
+    return (frozen.reference, frozen.files, frozen.size)

@@ -12,7 +12,7 @@ from podferry.components.log_tables import print_line, print_memory
 from podferry.components.store_access import step_store_config
 from podferry.contract.dataset_reference import parse_reference, reference_to
 from podferry.contract.dataset_volume import ListedSize
-from podferry.contract.errors import Problem
+from podferry.contract.errors import Problem, Refused
 from podferry.contract.kfp_inputs import REFERENCE_KEY
 from podferry.contract.manifest import Manifest
 from podferry.contract.memory_sum import memory_sum
@@ -53,12 +53,10 @@ class FrozenDataset:
     Attributes:
         document: Content of the artifact.
         size: Kubernetes quantity of memory to reserve for the data.
-        fits: Whether the data fits into that.
     """
 
     document: FrozenDocument
     size: str
-    fits: bool
 
     @property
     def reference(self) -> str:
@@ -84,34 +82,31 @@ def freeze_dataset(
     uri: str,
     endpoint: str = "",
     region: str = "",
-    volume_size: str = "",
+    fits: str = "",
     include: str = "",
     exclude: str = "",
 ) -> FrozenDataset:
-    """List and freeze a dataset, and print how much memory it needs and whether that fits.
+    """List and freeze a dataset, and print how much memory it needs.
 
-    A reference as `uri` is compared with the store. An empty text means the vendor's default, a computed
-    size, or no globs. Commas, spaces or lines separate globs.
+    A reference as `uri` is compared with the store. An empty text means the vendor's default, any volume, or
+    no globs. Commas, spaces or lines separate globs.
 
     Raises:
+        Refused: It does not fit into a volume of the size `fits`.
         EmptyDataset, Changed, InvalidSpec and the store's errors: It cannot be frozen.
     """
-    reserved = parse_bytes(volume_size) if volume_size else None
+    volume = parse_bytes(fits) if fits else None
     selection = parse_selection(include, exclude)
     frozen, manifest = list_frozen(uri, selection, step_store_config(endpoint, region))
     reference = str(reference_to(frozen))
-    dataset = DatasetSpec(reference, size=reserved, include=selection.include, exclude=selection.exclude)
+    dataset = DatasetSpec(reference, include=selection.include, exclude=selection.exclude)
     needed = memory_sum(FerrySpec((dataset,)), {"": ListedSize(manifest.bytes, manifest.files)})
-    size = volume_size or quantity_at_least(needed.data_volume)
     print_memory(reference, needed.rows())
-    problems = volume_problems(manifest, parse_bytes(size))
-    for problem in problems:
-        print_line(f"does not fit: {problem}")
-    if not problems:
-        files = f"{manifest.files:,} files of {format_bytes(manifest.bytes)}"
-        print_line(f"fits: {files} in a data volume of {size}")
+    if volume is not None:
+        Refused.raise_any(volume_problems(manifest, volume))
+        print_line(f"fits: {manifest.files:,} files of {format_bytes(manifest.bytes)} in a volume of {fits}")
     document = FrozenDocument(reference, frozen.uri, frozen.digest, frozen.bytes, frozen.files)
-    return FrozenDataset(document, size, not problems)
+    return FrozenDataset(document, quantity_at_least(needed.data_volume))
 
 
 def parse_selection(include: str, exclude: str) -> Selection:

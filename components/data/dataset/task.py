@@ -6,18 +6,18 @@ from typing import Any
 
 from podferry.components.data.dataset import component
 from podferry.components.step import uncached
-from podferry.components.store_access import SECRET_DIR
 
 
-def dataset(
+def dataset(  # noqa: PLR0913 - keywords, one per setting
     uri: Any,
     *,
-    endpoint: Any = "",
-    region: Any = "",
-    volume_size: Any = "",
+    secret: Any = None,
+    fits: Any = "",
     include: Any = "",
     exclude: Any = "",
-    secret: Any = None,
+    endpoint: Any = "",
+    region: Any = "",
+    image: str | None = None,
 ) -> Any:
     """A task that freezes a dataset, in every run: KFP's cache is off.
 
@@ -25,24 +25,20 @@ def dataset(
     may be answered from KFP's cache if it has not.
 
     Args:
-        uri: A prefix, an object or a reference. Every argument may be a channel.
+        uri: A prefix, an object or a reference. Every argument but `image` may be a channel.
+        secret: Name of a Secret with the credentials; None for the pod's identity.
+        fits: The volume that it must fit into, such as 64Gi. If it does not, the step fails with the numbers,
+            before a training pod exists.
+        include: Globs of the files to include.
+        exclude: Globs of the files to exclude.
         endpoint: URL of the object store, unless it is the vendor's.
         region: Region of the object store.
-        volume_size: Memory to reserve for it; empty to compute it.
-        include: Globs of the files to include. The reference is that of the selection: pass the same globs to
-            `gpu_train`.
-        exclude: Globs of the files to exclude.
-        secret: Name of a Secret with the credentials.
+        image: Image of the step; None for `PODFERRY_IMAGE` or the default.
 
     Returns:
-        The task, with the outputs `reference`, `files`, `size`, `fits` and the artifact `data`.
+        The task, with the outputs `reference`, `files`, `size` and the artifact `data`.
     """
     task = component.dataset(
-        uri=uri,
-        endpoint=endpoint,
-        region=region,
-        volume_size=volume_size,
-        include=include,
-        exclude=exclude,
+        uri=uri, endpoint=endpoint, region=region, fits=fits, include=include, exclude=exclude
     )
-    return uncached(task, secret, SECRET_DIR)
+    return uncached(task, secret, image=image)

@@ -21,6 +21,8 @@ CHANNEL = re.compile(r"\{\{channel:task=(?P<task>[^;]*);name=(?P<name>[^;]*);typ
 """A channel in a text, as KFP writes it while it compiles."""
 REFERENCE_OUTPUT = "reference"
 """The output of podferry's steps that holds a frozen reference."""
+LOCATIONS = ("dataset", "checkpoints", "outputs")
+"""Settings that are locations."""
 PLACEHOLDER_START = "{{"
 """Start of KFP's and Argo's placeholders, which mean nothing in an annotation."""
 
@@ -35,6 +37,7 @@ class TaskInputs:
         dynamic: Inputs whose value is known only when the pipeline runs.
         constants: Inputs whose value is known when the pipeline is compiled, as text.
         channels: Inputs that are exactly one channel.
+        taken: `$(inputs.NAME)` by the settings that `gpu_train` takes from inputs of the same name.
     """
 
     names: tuple[str, ...]
@@ -42,6 +45,12 @@ class TaskInputs:
     dynamic: tuple[str, ...]
     constants: Mapping[str, str]
     channels: Mapping[str, Any]
+    taken: Mapping[str, str]
+
+    @property
+    def artifacts(self) -> tuple[str, ...]:
+        """Inputs that are artifacts of another task."""
+        return tuple(n for n, one in self.channels.items() if isinstance(one, PipelineArtifactChannel))
 
     def carries_reference(self, name: str) -> bool:
         """Whether the parameter `name`, or for an artifact any parameter, gets a frozen reference."""
@@ -56,34 +65,46 @@ def inputs_of(task: Any) -> TaskInputs:
     declared = task.component_spec.inputs or {}
     defaults = {name: one.default for name, one in declared.items() if one.default is not None}
     values = {name: value for name, value in {**defaults, **task.inputs}.items() if value is not None}
-    texts = {name: _text(value) for name, value in values.items()}
+    texts = {name: text_of(value) for name, value in values.items()}
     return TaskInputs(
         names=tuple(declared),
         carried={text: name for name, text in texts.items() if PLACEHOLDER_START in text},
         dynamic=tuple(name for name, text in texts.items() if PLACEHOLDER_START in text),
         constants={name: text for name, text in texts.items() if PLACEHOLDER_START not in text},
         channels={name: value for name, value in values.items() if isinstance(value, PipelineChannel)},
+        taken={
+            name: f"$(inputs.{name})"
+            for name in LOCATIONS
+            if texts.get(name) and name in declared and _is_location(name, declared[name].type, values[name])
+        },
     )
 
 
-def annotation_text(value: Any, inputs: TaskInputs) -> tuple[str, Problem | None]:
-    """Convert a setting's value to the text of an annotation; the second value says why it cannot be one.
+def _is_location(name: str, kind: Any, value: Any) -> bool:
+    """Whether an input with the name of a location is one: a text, or the artifact of a dataset."""
+    return kind == "String" or (name == "dataset" and isinstance(value, PipelineArtifactChannel))
 
-    The value may be a number, a path, a channel, or an f-string with channels. `$(…)` in a text is kept.
+
+def annotation_text(value: Any, inputs: TaskInputs) -> tuple[str | None, Problem | None]:
+    """Convert a setting's value to the text of an annotation, which refers to the task's inputs.
+
+    The value may be a number, a path, a channel, or an f-string with channels. `$(…)` in a text is kept. Both
+    results are None if an input must be added for the value. The second says why no input can carry it.
     """
-    text = os.fspath(value) if isinstance(value, os.PathLike) else _text(value)
+    text = os.fspath(value) if isinstance(value, os.PathLike) else text_of(value)
     if text in inputs.carried:
         return f"$(inputs.{inputs.carried[text]})", None
     text = CHANNEL.sub(lambda match: _input_reference(match[0], inputs), text)
-    unresolved = [_display_name(match) for match in CHANNEL.finditer(text)]
-    if unresolved:
+    if isinstance(value, PipelineArtifactChannel):
         remedy = (
-            f"Give the task an input and pass {unresolved[0]} there too: KFP resolves none in an annotation"
+            f"Pass the output {REFERENCE_OUTPUT!r}, a parameter, or give the task an input for the artifact"
         )
-        return text, Problem("no input of the task carries the value", ", ".join(unresolved), remedy)
+        return None, Problem("no input of the task carries the artifact", _display_name(value), remedy)
+    if CHANNEL.search(text):
+        return None, None
     if PLACEHOLDER_START in text:
         remedy = "Use $(pipeline), $(task), $(inputs.NAME) and the like: KFP resolves none in an annotation"
-        return text, Problem("a placeholder cannot be used in an annotation", text, remedy)
+        return None, Problem("a placeholder cannot be used in an annotation", text, remedy)
     return text, None
 
 
@@ -93,7 +114,7 @@ def _is_reference(channel: Any) -> bool:
     return parameter and channel.name == REFERENCE_OUTPUT and bool(channel.task_name)
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     """A value as the task has it: a channel's pattern, or a constant as KFP's launcher renders it."""
     if isinstance(value, PipelineChannel):
         return str(value.pattern)
@@ -112,6 +133,6 @@ def _input_reference(text: str, inputs: TaskInputs) -> str:
     return f"$(inputs.{inputs.carried[text]})" if text in inputs.carried else text
 
 
-def _display_name(match: re.Match[str]) -> str:
+def _display_name(channel: PipelineChannel) -> str:
     """A channel as the pipeline's author wrote it."""
-    return f"{match['task']}.outputs[{match['name']!r}]" if match["task"] else match["name"]
+    return f"{channel.task_name}.outputs[{channel.name!r}]" if channel.task_name else channel.name

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import replace
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from kfp import kubernetes
 from kfp.dsl.pipeline_channel import PipelineChannel
 
-from podferry.components.training.gpu_train.input_refs import TaskInputs, annotation_text, inputs_of
-from podferry.components.training.gpu_train.validate import annotation_problems, locations_of
-from podferry.contract.annotation_keys import known_keys
+from podferry.components.step import exclude_from_cache
+from podferry.components.training.gpu_train.input_refs import TaskInputs, inputs_of
+from podferry.components.training.gpu_train.settings import read_settings
+from podferry.components.training.gpu_train.undeclared_inputs import add_undeclared_input, undeclared_name
+from podferry.components.training.gpu_train.validate import locations_of
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.quantity import parse_bytes
-from podferry.contract.spec import PREFIX
-from podferry.contract.suggest import did_you_mean
 from podferry.contract.variable_substitution import INPUT_PREFIX, TOKEN
 
 KFP_MEMORY = re.compile(r"\d+([EPTGMK]i?)?")
@@ -24,41 +24,52 @@ KFP_MEMORY = re.compile(r"\d+([EPTGMK]i?)?")
 RESOURCE_NAME = re.compile(r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 """The name of a Kubernetes resource: an optional DNS prefix, and a name."""
 
+DIGEST_FIELD = "#sha256="
+"""What shows that a constant names a frozen dataset."""
+
 
 def gpu_train(  # noqa: PLR0913 - keywords, one per setting
     task: Any,
     *,
     dataset: Any = None,
     checkpoints: Any = None,
+    outputs: Any = None,
     accelerator: Any = "nvidia.com/gpu",
     gpus: Any = 1,
     memory: Any = None,
     shm_size: Any = None,
     secret: Any = None,
+    endpoint: Any = None,
+    region: Any = None,
     **settings: Any,
 ) -> Any:
     """Stage a training task's dataset, upload its checkpoints, and reserve its GPUs.
 
-    A value may be an output of another task if an input of this task carries it: the annotation then refers
-    to that input, whose value is in the pod's command. You may also write `$(inputs.NAME)` yourself.
+    `dataset`, `checkpoints` and `outputs` are the task's inputs of these names, unless they are given; an
+    empty text means none. A value may be a constant, an output of another task, or a text with outputs: the
+    annotation refers to the task's input that carries it, and the task gets one if it has none. You may also
+    write `$(inputs.NAME)` yourself.
 
     KFP's cache compares a task's inputs, but neither its annotations nor the content of artifacts. So the
     task is excluded from the cache, unless a parameter carries the frozen dataset: the `reference` of
-    `dataset` or `cache`, or a constant with `#sha256=`.
+    `dataset` or `cache`, or a constant with `#sha256=`. Warns if an input is an artifact.
 
     Args:
         task: A step inside a pipeline; its image does not need podferry.
-        dataset: URI, reference, declared name, or a channel of one (also the artifact `data`). For several
-            datasets, a mapping by name.
+        dataset: URI, reference, declared name, or a channel of one. For several datasets, a mapping by name.
         checkpoints: URI of the destination.
+        outputs: URI of the destination of other results.
         accelerator: Kubernetes resource of the accelerator.
         gpus: Number of accelerators; 0 for none.
-        memory: Memory limit of the training container.
+        memory: Memory limit of the training process alone. Memory for the checkpoints that it writes is
+            added when the pod is created.
         shm_size: Size of its `/dev/shm`.
         secret: Name of a Secret with the credentials.
+        endpoint: URL of the object store, unless it is the vendor's.
+        region: Region of the object store.
         **settings: Further annotations with `_` for `-`: `dataset_size`, `include`, `shard`, `medium`,
-            `checkpoint_size`, `outputs`, …. A setting of one of several datasets is a mapping by name; globs
-            may be a list.
+            `checkpoint_size`, …. A setting of one of several datasets is a mapping by name; globs may be a
+            list.
 
     Returns:
         The task.
@@ -71,62 +82,32 @@ def gpu_train(  # noqa: PLR0913 - keywords, one per setting
         name = getattr(task, "name", repr(task))
         raise InvalidSpec.of("gpu_train needs a step, not a pipeline or an importer", name, remedy)
     inputs = inputs_of(task)
-    named = {"dataset": dataset, "checkpoints": checkpoints, "shm_size": shm_size, "secret": secret}
-    annotations, problems = to_annotations(flatten(named | settings), inputs)
-    problems += _resource_problems(accelerator, gpus, memory)
-    InvalidSpec.raise_any(problems)
-    for key, text in annotations.items():
+    locations = {"dataset": dataset, "checkpoints": checkpoints, "outputs": outputs}
+    access = {"shm_size": shm_size, "secret": secret, "endpoint": endpoint, "region": region}
+    given = {name: inputs.taken.get(name) if value is None else value for name, value in locations.items()}
+    read = read_settings(given | access | settings, inputs)
+    InvalidSpec.raise_any([*read.problems, *_resource_problems(accelerator, gpus, memory)])
+    _warn_of_artifacts(task, inputs.artifacts)
+    for name, value in read.added.items():
+        add_undeclared_input(task, name, value)
+    for key, text in read.annotations.items():
         kubernetes.add_pod_annotation(task, key, text)
     _reserve_resources(task, accelerator, gpus, memory)
-    if not all(_tracks_content(text, inputs) for text in locations_of(annotations)):
-        task.set_caching_options(False)
+    inputs = inputs_of(task)
+    if not all(_tracks_content(text, inputs) for text in locations_of(read.annotations)):
+        exclude_from_cache(task, undeclared_name("run"))
     return task
 
 
-def flatten(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Flatten mappings by dataset name: `include` of the dataset `test` becomes `include.test`."""
-    return {
-        f"{setting}.{name}".rstrip("."): "\n".join(one) if isinstance(one, list | tuple) else one
-        for setting, value in values.items()
-        for name, one in (value if isinstance(value, Mapping) else {"": value}).items()
-    }
-
-
-def to_annotations(values: Mapping[str, Any], inputs: TaskInputs) -> tuple[dict[str, str], list[Problem]]:
-    """Convert keyword arguments to annotations, and collect all errors."""
-    annotations: dict[str, str] = {}
-    problems: list[Problem] = []
-    keys = known_keys(name.replace("_", "-") for name in values)
-    for name, value in values.items():
-        if value is None:
-            continue
-        key = name.replace("_", "-")
-        if key not in keys:
-            known = [one.replace("-", "_") for one in keys]
-            remedy = did_you_mean(name, known, f"Known: {', '.join(known)}")
-            problems.append(Problem(f"{name}: gpu_train has no such setting", repr(value), remedy))
-            continue
-        text, problem = annotation_text(value, inputs)
-        if problem is None:
-            annotations[PREFIX + key] = text
-        else:
-            problems.append(Problem(f"{name}: {problem.what}", problem.measured, problem.remedy))
-    return annotations, [*problems, *_validate(annotations, values, inputs)]
-
-
-def _validate(annotations: Mapping[str, str], values: Mapping[str, Any], inputs: TaskInputs) -> list[Problem]:
-    """Validate the annotations, with placeholders for values that were refused already."""
-    refused = {name.replace("_", "-") for name, value in values.items() if value is not None}
-    refused -= {key.removeprefix(PREFIX) for key in annotations}
-    placeholders = {
-        PREFIX + name: f"$({INPUT_PREFIX}refused)" for name in refused if name in known_keys(refused)
-    }
-    known = replace(inputs, dynamic=(*inputs.dynamic, "refused"))
-    if not annotations and not refused:
-        what = "gpu_train has neither a dataset nor a destination"
-        remedy = "Give dataset=, checkpoints= or outputs=, or set the GPUs on the task itself"
-        return [Problem(what, "", remedy)]
-    return annotation_problems({**annotations, **placeholders}, known)
+def _warn_of_artifacts(task: Any, artifacts: Sequence[str]) -> None:
+    """KFP's cache compares an artifact's id, and every run of the step before makes another one."""
+    if artifacts:
+        inputs, verb = ("input", "is an artifact") if len(artifacts) == 1 else ("inputs", "are artifacts")
+        text = (
+            f"{task.name}: the {inputs} {', '.join(artifacts)} {verb} of another step, so KFP's cache never "
+            "answers this training. Pass parameters instead, such as the output 'reference' of dataset"
+        )
+        warnings.warn(text, stacklevel=3)
 
 
 def _resource_problems(accelerator: Any, gpus: Any, memory: Any) -> list[Problem]:
@@ -160,6 +141,5 @@ def _tracks_content(text: str, inputs: TaskInputs) -> bool:
     """Whether a parameter of the task changes when the data does, so that KFP's cache notices."""
     used = [match["name"] or "" for match in TOKEN.finditer(text)]
     names = [name.removeprefix(INPUT_PREFIX) for name in used if name.startswith(INPUT_PREFIX)]
-    return any(
-        "#sha256=" in inputs.constants.get(name, "") or inputs.carries_reference(name) for name in names
-    )
+    texts = [text, *(inputs.constants.get(name, "") for name in names)]
+    return any(DIGEST_FIELD in one for one in texts) or any(map(inputs.carries_reference, names))

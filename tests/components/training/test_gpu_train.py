@@ -35,6 +35,16 @@ def fit(uri: str = "", uri2: str = "", lr: float = 0.1, data: dsl.Input[dsl.Data
     return uri
 
 
+@dsl.component(base_image="python:3.12", install_kfp_package=False)
+def learn(dataset: str, checkpoints: str, outputs: str = "") -> str:
+    return dataset
+
+
+@dsl.component(base_image="python:3.12", install_kfp_package=False)
+def count(dataset: int, checkpoints: str, outputs: str = "") -> str:
+    return checkpoints
+
+
 def compiled(body: PipelineBody) -> Any:
     """A pipeline that runs `freeze`, then `body(frozen, bucket)`."""
 
@@ -100,11 +110,11 @@ def test_static_settings_become_annotations_and_resources() -> None:
 
 def test_outputs_become_the_inputs_that_carry_them() -> None:
     def body(frozen: Any, bucket: Any) -> None:
-        task = fit(uri=frozen.outputs["reference"], uri2=f"s3://{bucket}/x", data=frozen.outputs["data"])
-        gpu_train(task, dataset=frozen.outputs["data"], checkpoints=f"s3://{bucket}/x")
+        task = fit(uri=frozen.outputs["reference"], uri2=f"s3://{bucket}/x")
+        gpu_train(task, dataset=frozen.outputs["reference"], checkpoints=f"s3://{bucket}/x")
 
     assert annotations(body) == {
-        "podferry.io/dataset": "$(inputs.data)",
+        "podferry.io/dataset": "$(inputs.uri)",
         "podferry.io/checkpoints": "$(inputs.uri2)",
     }
 
@@ -134,21 +144,16 @@ def test_two_tasks_of_one_component_have_their_own() -> None:
     assert annotations(body, "exec-fit-2") == {"podferry.io/dataset": "imagenet"}
 
 
-def test_an_output_that_no_input_carries_is_refused_with_a_remedy() -> None:
+def test_what_no_input_can_carry_is_refused_with_a_remedy() -> None:
     def body(frozen: Any, bucket: Any) -> None:
-        gpu_train(
-            fit(uri="x"),
-            dataset=frozen.outputs["data"],
-            checkpoints=f"s3://{bucket}/{frozen.outputs['reference']}",
-            lineage=dsl.PIPELINE_JOB_ID_PLACEHOLDER,
-        )
+        gpu_train(fit(uri="x"), dataset=frozen.outputs["data"], lineage=dsl.PIPELINE_JOB_ID_PLACEHOLDER)
 
     with refused() as problems:
         compiled(body)
-    assert len(problems) == 3
-    assert "dataset: no input of the task carries the value (freeze.outputs['data'])" in problems[0]
-    assert "bucket, freeze.outputs['reference']" in problems[1]
-    assert "{{$.pipeline_job_uuid}}" in problems[2]
+    assert len(problems) == 2
+    assert "dataset: no input of the task carries the artifact (freeze.outputs['data'])" in problems[0]
+    assert "Pass the output 'reference'" in problems[0]
+    assert "{{$.pipeline_job_uuid}}" in problems[1]
     assert not any("{{channel:" in problem for problem in problems)
 
 
@@ -185,7 +190,7 @@ def test_a_constant_that_an_input_carries_is_validated() -> None:
 
 def test_a_refused_value_does_not_make_others_wrong() -> None:
     def body(frozen: Any, _: Any) -> None:
-        gpu_train(fit(uri="x"), checkpoints=frozen.outputs["reference"], checkpoint_size="1Gi")
+        gpu_train(fit(uri="x"), checkpoints=frozen.outputs["data"], checkpoint_size="1Gi")
 
     with refused() as problems:
         compiled(body)
@@ -212,29 +217,79 @@ def test_a_pipeline_is_not_a_step() -> None:
     ("body", "cached"),
     [
         (lambda f, b: gpu_train(fit(uri=f.outputs["reference"]), dataset=f.outputs["reference"]), True),
-        (
-            lambda f, b: gpu_train(
-                fit(uri=f.outputs["reference"], data=f.outputs["data"]), dataset=f.outputs["data"]
-            ),
-            True,
-        ),
         (lambda f, b: gpu_train(fit(uri=REFERENCE), dataset="$(inputs.uri)"), True),
-        (
-            lambda f, b: gpu_train(
-                fit(lr=f.outputs["files"], data=f.outputs["data"]), dataset=f.outputs["data"]
-            ),
-            False,
-        ),
-        (lambda f, b: gpu_train(fit(data=f.outputs["data"]), dataset=f.outputs["data"]), False),
+        (lambda f, b: gpu_train(fit(uri=f.outputs["reference"]), dataset="$(inputs.uri)"), True),
+        (lambda f, b: gpu_train(fit(), dataset=f.outputs["reference"]), True),
+        (lambda f, b: gpu_train(fit(), dataset=b), False),
         (lambda f, b: gpu_train(fit(uri="s3://a/b"), dataset="$(inputs.uri)"), False),
         (lambda f, b: gpu_train(fit(uri=b), dataset=b), False),
-        (lambda f, b: gpu_train(fit(), dataset=REFERENCE), False),
+        (lambda f, b: gpu_train(fit(), dataset=REFERENCE), True),
+        (lambda f, b: gpu_train(fit(), dataset="s3://a/b"), False),
         (lambda f, b: gpu_train(fit(), checkpoints="s3://a/b"), True),
     ],
 )
 def test_training_is_cached_only_if_a_parameter_tracks_the_data(body: PipelineBody, cached: bool) -> None:
     _, task = executor_and_task(body)
     assert task["cachingOptions"].get("enableCache", False) is cached
+    # The client's enable_caching=True overrides the option, and not that the inputs differ.
+    runs = dict.fromkeys([] if cached else ["podferry_run"], constant(dsl.PIPELINE_JOB_ID_PLACEHOLDER))
+    inputs = task.get("inputs", {}).get("parameters", {})
+    assert {name: inputs[name] for name in inputs if name == "podferry_run"} == runs
+
+
+def constant(text: str) -> dict[str, Any]:
+    """An input with this value, as compiled."""
+    return {"runtimeValue": {"constant": text}}
+
+
+def test_an_artifact_makes_a_training_run_always_which_is_said() -> None:
+    def body(frozen: Any, bucket: Any) -> None:
+        gpu_train(fit(data=frozen.outputs["data"]), dataset=frozen.outputs["data"])
+
+    with pytest.warns(UserWarning, match="fit: the input data is an artifact .* KFP's cache never answers"):
+        _, task = executor_and_task(body)
+    assert "enableCache" not in task["cachingOptions"]
+
+
+def test_inputs_named_like_a_location_are_taken_unless_given() -> None:
+    def taken(frozen: Any, bucket: Any) -> None:
+        gpu_train(learn(dataset=frozen.outputs["reference"], checkpoints="s3://a/b", outputs=bucket))
+
+    def overridden(frozen: Any, bucket: Any) -> None:
+        step = learn(dataset="s3://a/b", checkpoints="s3://a/c", outputs=bucket)
+        gpu_train(step, dataset=REFERENCE, checkpoints=bucket, outputs="")
+
+    assert annotations(taken, "exec-learn") == {
+        "podferry.io/dataset": "$(inputs.dataset)",
+        "podferry.io/checkpoints": "$(inputs.checkpoints)",
+        "podferry.io/outputs": "$(inputs.outputs)",
+    }
+    assert annotations(overridden, "exec-learn") == {
+        "podferry.io/dataset": REFERENCE,
+        "podferry.io/checkpoints": "$(inputs.outputs)",
+    }
+
+
+def test_only_inputs_with_a_location_are_taken() -> None:
+    def body(frozen: Any, bucket: Any) -> None:
+        gpu_train(count(dataset=3, checkpoints="s3://a/b"))
+
+    assert annotations(body, "exec-count") == {"podferry.io/checkpoints": "$(inputs.checkpoints)"}
+
+
+def test_a_location_that_only_an_annotation_names_is_an_input_too() -> None:
+    """Otherwise KFP's cache answers the training for another destination."""
+
+    def body(frozen: Any, bucket: Any) -> None:
+        gpu_train(fit(), dataset={"": REFERENCE, "test": "imagenet"}, checkpoints="s3://models/$(task)")
+
+    _, task = executor_and_task(body)
+    assert task["inputs"]["parameters"] == {
+        "podferry_dataset": constant(REFERENCE),
+        "podferry_dataset__test": constant("imagenet"),
+        "podferry_checkpoints": constant("s3://models/$(task)"),
+        "podferry_run": constant(dsl.PIPELINE_JOB_ID_PLACEHOLDER),
+    }
 
 
 def test_resources_may_be_dynamic_and_memory_takes_kubernetes_quantities() -> None:
@@ -277,7 +332,9 @@ def test_an_artifact_resolves_to_the_reference_in_its_metadata(recorded: Callabl
     key = '"metadata":{'
     assert key in main["command"][at]
     main["command"][at] = main["command"][at].replace(key, f'{key}"{REFERENCE_KEY}":"{REFERENCE}",', 1)
-    assert resolved(pod, annotations(body)).datasets[0].reference == REFERENCE
+    with pytest.warns(UserWarning, match="is an artifact"):
+        found = annotations(body)
+    assert resolved(pod, found).datasets[0].reference == REFERENCE
 
 
 def resolved(pod: Pod, found: dict[str, str]) -> Any:

@@ -11,14 +11,14 @@ from kfp import dsl
 from podferry.components.data.dataset.component import dataset
 from podferry.components.data.dataset.runner import freeze_dataset
 from podferry.contract.dataset_reference import parse_reference
-from podferry.contract.errors import Changed, CredentialsMissing, EmptyDataset, InvalidSpec
+from podferry.contract.errors import Changed, CredentialsMissing, EmptyDataset, InvalidSpec, Refused
 
 
 def test_freezes_and_sizes(digits: Path) -> None:
     frozen = freeze_dataset(str(digits))
     reference = parse_reference(frozen.reference)
     assert (reference.bytes, reference.files, reference.frozen) == (300, 3, True)
-    assert (frozen.size, frozen.fits) == ("17Mi", True)
+    assert frozen.size == "17Mi"
     assert freeze_dataset(frozen.reference).reference == frozen.reference
 
 
@@ -39,24 +39,27 @@ def test_a_selection_is_another_reference(digits: Path) -> None:
         freeze_dataset(str(digits), include="*.{bin,png}")
 
 
-@pytest.mark.parametrize(("volume", "fits"), [("17Mi", True), ("12Ki", True), ("8Ki", False)])
-def test_reports_whether_it_fits(
-    digits: Path, volume: str, fits: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
-    # Three started pages: 12 KiB.
-    frozen = freeze_dataset(str(digits), volume_size=volume)
+@pytest.mark.parametrize("volume", ["17Mi", "12Ki"])
+def test_what_fits_says_so(digits: Path, volume: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert freeze_dataset(str(digits), fits=volume).size == "17Mi"
     said = capsys.readouterr().out
-    assert (frozen.size, frozen.fits) == (volume, fits)
-    assert ("does not fit: the dataset is larger than its volume" in said) is not fits
+    assert f"fits: 3 files of 300 B in a volume of {volume}" in said
     assert "data volume" in said
     assert "pod, added" in said
+
+
+def test_what_does_not_fit_fails_with_the_numbers(digits: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Three started pages: 12 KiB.
+    with pytest.raises(Refused, match=r"the dataset is larger than its volume.*12.0 KiB.*8.0 KiB"):
+        freeze_dataset(str(digits), fits="8Ki")
+    assert "data volume" in capsys.readouterr().out
 
 
 def test_datasets_that_cannot_be_frozen_are_errors(digits: Path) -> None:
     with pytest.raises(EmptyDataset, match="Did you mean"):
         freeze_dataset(f"{digits}x")
     with pytest.raises(InvalidSpec, match="not a quantity"):
-        freeze_dataset(str(digits), volume_size="much")
+        freeze_dataset(str(digits), fits="much")
 
 
 def test_a_mounted_secret_that_is_empty_is_missing(digits: Path, secret_dir: Path) -> None:
@@ -67,9 +70,9 @@ def test_a_mounted_secret_that_is_empty_is_missing(digits: Path, secret_dir: Pat
 
 def test_the_component_writes_a_small_document(digits: Path, tmp_path: Path) -> None:
     data = dsl.Dataset(name="data", uri=str(tmp_path / "document"), metadata={})
-    reference, files, size, fits = dataset.python_func(data=data, uri=str(digits))
+    reference, files, size = dataset.python_func(data=data, uri=str(digits))
     document = json.loads((tmp_path / "document").read_text())
-    assert (files, size, fits) == (3, "17Mi", True)
+    assert (files, size) == (3, "17Mi")
     assert data.metadata == {"podferry-reference": reference, "bytes": 300, "files": 3}
     assert document == {
         "reference": reference,
