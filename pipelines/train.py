@@ -70,7 +70,7 @@ def pipeline(uri: str, checkpoints: str, steps: int = 3) -> None:
         training,
         checkpoint_size="64Mi",
         shm_size="1Gi",
-        memory=plan.outputs["trainer_memory"],
+        memory=plan.outputs["process_memory"],
         secret=SECRET,
     )
     verify_checkpoint(checkpoints, lineages=training.output, full=True, secret=SECRET)

@@ -33,7 +33,7 @@ def cache(
         ("reference", str),
         ("dataset_size", str),
         ("sidecar_memory", str),
-        ("trainer_memory", str),
+        ("process_memory", str),
         ("pod_memory", str),
     ],
 ):
@@ -45,7 +45,7 @@ def cache(
         checkpoint_size: Bytes of one checkpoint; empty for a training without checkpoints.
         keep_local: Durable checkpoints to keep in memory.
         shm_size: Size of the trainer's /dev/shm.
-        train_memory: Memory of the training itself.
+        train_memory: Memory of the training itself, without its /dev/shm and its checkpoints.
         pod_memory: Limit for the entire pod, from nodes or quotas; empty for no limit.
         endpoint: URL of the object store, unless it is the vendor's.
         region: Region of the object store.
@@ -60,7 +60,8 @@ def cache(
         reference: The dataset, frozen.
         dataset_size: Memory to reserve for the data.
         sidecar_memory: Memory of the sidecar.
-        trainer_memory: Memory limit for the training container.
+        process_memory: Memory of the training process and its /dev/shm: `memory` of gpu_train. Memory for
+            checkpoints is added when the pod is created. Empty without train_memory.
         pod_memory: Memory of the entire pod.
     """
     from podferry.components.data.cache.runner import CacheRequest, plan_cache
@@ -81,4 +82,4 @@ def cache(
         shards=shards,
     )
     plan = verdict(plan_cache, request, endpoint, region)
-    return (plan.reference, plan.dataset_size, plan.sidecar_memory, plan.trainer_memory, plan.pod_memory)
+    return (plan.reference, plan.dataset_size, plan.sidecar_memory, plan.process_memory, plan.pod_memory)

@@ -13,7 +13,7 @@ from podferry.contract.dataset_reference import reference_to
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import InvalidSpec, Problem, Refused
 from podferry.contract.manifest import Manifest
-from podferry.contract.memory_sum import MemorySum, Row, memory_sum
+from podferry.contract.memory_sum import MIB, MemorySum, Row, memory_sum
 from podferry.contract.quantity import format_bytes, parse_bytes, quantity_at_least
 from podferry.contract.spec import PREFIX, FerrySpec, Shard
 from podferry.contract.tmpfs_cost import charged_bytes
@@ -34,7 +34,7 @@ class CacheRequest:
         checkpoint_size: Bytes of one checkpoint.
         keep_local: Durable checkpoints to keep in memory.
         shm_size: Size of the trainer's `/dev/shm`.
-        train_memory: Memory of the training itself.
+        train_memory: Memory of the training itself, without `/dev/shm` and checkpoints.
         pod_memory: Limit for the entire pod.
         include, exclude: Globs of the files to include and to exclude.
         unpack: Which archives to unpack: `auto`, `never`, `always`.
@@ -78,14 +78,16 @@ class CachePlan:
 
     Attributes:
         reference: The dataset, frozen.
-        dataset_size, sidecar_memory, trainer_memory, pod_memory: Kubernetes quantities: the data volume,
-            the sidecar, the training container with its checkpoints, the entire pod.
+        dataset_size, sidecar_memory, pod_memory: Kubernetes quantities: the data volume, the sidecar, the
+            entire pod.
+        process_memory: The training process and its `/dev/shm`, whose contents count towards the container's
+            limit; empty if `train_memory` is. The webhook adds the checkpoints and outputs.
     """
 
     reference: str
     dataset_size: str
     sidecar_memory: str
-    trainer_memory: str
+    process_memory: str
     pod_memory: str
 
 
@@ -110,11 +112,16 @@ def plan_cache(request: CacheRequest, endpoint: str = "", region: str = "") -> C
     [volume] = needed.data
     return CachePlan(
         reference=str(reference_to(frozen)),
-        dataset_size=request.dataset_size or quantity_at_least(volume.bytes),
-        sidecar_memory=quantity_at_least(needed.sidecar),
-        trainer_memory=quantity_at_least(needed.trainer + train_bytes),
-        pod_memory=quantity_at_least(needed.pod + train_bytes),
+        dataset_size=request.dataset_size or _mebibytes(volume.bytes),
+        sidecar_memory=_mebibytes(needed.sidecar),
+        process_memory=_mebibytes(train_bytes + needed.shm_volume) if train_bytes else "",
+        pod_memory=_mebibytes(needed.pod + train_bytes),
     )
+
+
+def _mebibytes(count: int) -> str:
+    """A quantity in MiB, as the webhook sets it: rounded further, the plan would not be that of the pod."""
+    return f"{-(-count // MIB)}Mi"
 
 
 def _largest_part(manifest: Manifest, shards: int) -> Manifest:

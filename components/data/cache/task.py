@@ -18,7 +18,7 @@ def cache(reference: Any, *, secret: Any = None, image: str | None = None, **inp
         **inputs: The other inputs of `cache`: `dataset_size`, `checkpoint_size`, `pod_memory`, …
 
     Returns:
-        The task, with the outputs `reference`, `dataset_size`, `sidecar_memory`, `trainer_memory` and
+        The task, with the outputs `reference`, `dataset_size`, `sidecar_memory`, `process_memory` and
         `pod_memory`.
     """
     return uncached(component.cache(reference=reference, **inputs), secret, image=image)

@@ -11,6 +11,12 @@ from podferry.components.data.cache.runner import CacheRequest, plan_cache
 from podferry.components.data.dataset.runner import freeze_dataset
 from podferry.contract.errors import Changed, InvalidSpec, Refused
 from podferry.contract.quantity import parse_bytes
+from podferry.contract.spec import PREFIX
+from podferry.webhook.injection.inject import inject
+from podferry.webhook.pod.json_patch import apply
+from podferry.webhook.pod.namespace import Namespace
+from podferry.webhook.pod.pod_json import SIDECAR
+from podferry.webhook.policy.policy import Bounds, Policy
 
 
 def test_recommends_sizes(digits: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -22,7 +28,7 @@ def test_recommends_sizes(digits: Path, capsys: pytest.CaptureFixture[str]) -> N
     # Checkpoints: 2 kept, one being written, one on its way. Sidecar: 17 + 100 + 288 MiB, and the files.
     assert plan.reference == reference
     assert (plan.dataset_size, plan.sidecar_memory) == ("17Mi", "406Mi")
-    assert (plan.trainer_memory, plan.pod_memory) == ("2448Mi", "3878Mi")
+    assert (plan.process_memory, plan.pod_memory) == ("3072Mi", "3878Mi")
     said = capsys.readouterr().out
     for row in (
         "data volume",
@@ -37,7 +43,7 @@ def test_recommends_sizes(digits: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_without_checkpoints_there_are_none_in_the_sum(digits: Path) -> None:
     plan = plan_cache(CacheRequest(str(digits), train_memory="1Gi"))
-    assert (plan.trainer_memory, plan.sidecar_memory) == ("1024Mi", "306Mi")
+    assert (plan.process_memory, plan.sidecar_memory) == ("1024Mi", "306Mi")
 
 
 def test_plans_that_do_not_fit_are_refused_with_numbers(
@@ -109,3 +115,47 @@ def test_the_component_returns_the_plan(digits: Path) -> None:
     outputs = cache.python_func(reference=str(digits), dataset_size="2Gi", pod_memory="8Gi")
     assert outputs[1] == "2Gi"
     assert outputs[0].startswith(f"file://{digits}#sha256=")
+
+
+@pytest.mark.parametrize("checkpoint_size", ["", "100Mi", "20Gi"])
+@pytest.mark.parametrize("shm_size", ["", "1Gi"])
+@pytest.mark.parametrize(("dataset_size", "keep_local"), [("", 1), ("3Gi", 2)])
+def test_the_plan_is_the_pod_that_the_webhook_makes(
+    digits: Path, checkpoint_size: str, shm_size: str, dataset_size: str, keep_local: int
+) -> None:
+    request = CacheRequest(
+        str(digits),
+        dataset_size,
+        checkpoint_size,
+        keep_local,
+        shm_size,
+        train_memory="16Gi",
+        pod_memory="200Gi",
+    )
+    plan = plan_cache(request)
+    settings = {
+        # Its place is the store of a cluster.
+        "dataset": plan.reference.replace(f"file://{digits}", "s3://data/digits"),
+        "dataset-size": dataset_size,
+        "checkpoints": checkpoint_size and "s3://models/digits",
+        "checkpoint-size": checkpoint_size,
+        "keep-local": checkpoint_size and str(keep_local),
+        "shm-size": shm_size,
+    }
+    memory = injected_memory(settings, plan.process_memory)
+    assert memory[SIDECAR] == parse_bytes(plan.sidecar_memory)
+    # Both figures are rounded up to MiB.
+    assert 0 <= sum(memory.values()) - parse_bytes(plan.pod_memory) <= 1 << 20
+
+
+def injected_memory(settings: dict[str, str], memory: str) -> dict[str, int]:
+    """Memory limits by container of a KFP step that `gpu_train(memory=…)` made, after admission."""
+    trainer = {"name": "main", "image": "pytorch", "resources": {"limits": {"memory": memory}}}
+    annotations = {PREFIX + name: text for name, text in settings.items() if text}
+    pod = {"metadata": {"name": "train", "annotations": annotations}, "spec": {"containers": [trainer]}}
+    bounds = Bounds(trainer_raise=100 << 30)
+    decision = inject(pod, Namespace("team"), Policy(image="registry.example.com/podferry:1", bounds=bounds))
+    assert decision.outcome == "injected", decision.problems
+    spec = apply(pod, decision.patch)["spec"]
+    containers = [*(one for one in spec["initContainers"] if one["name"] == SIDECAR), *spec["containers"]]
+    return {one["name"]: parse_bytes(one["resources"]["limits"]["memory"]) for one in containers}
