@@ -24,6 +24,7 @@ from podferry.contract.cross_validation import (
     sections_of,
 )
 from podferry.contract.dataset_reference import Reference, parse_reference
+from podferry.contract.dataset_selection import carried_selections
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import (
@@ -101,8 +102,10 @@ def _read_without_variables(
 
 def _read(settings: Mapping[str, str], variables: Variables, declared: Mapping[str, str]) -> FerrySpec:
     values, problems = _values(settings, variables, declared)
-    InvalidSpec.raise_any([*_unknown(settings), *problems, *cross_field_problems(settings, values)])
-    return _spec(values)
+    carried, conflicts = carried_selections(values)
+    conflicts += cross_field_problems(settings, values)
+    InvalidSpec.raise_any([*_unknown(settings), *problems, *conflicts])
+    return _spec(values | carried)
 
 
 def value_problems(

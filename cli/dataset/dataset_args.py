@@ -12,6 +12,7 @@ import msgspec
 from podferry.cli.options.store_options import parse_dataset, parse_local_path, store_config_of
 from podferry.cli.output import count_of
 from podferry.contract.dataset_reference import Reference, reference_to
+from podferry.contract.dataset_selection import selection_of
 from podferry.contract.errors import Changed, Problem
 from podferry.contract.manifest import Manifest, decode_manifest
 from podferry.contract.quantity import format_bytes
@@ -33,16 +34,18 @@ class ListedDataset(msgspec.Struct, frozen=True):
         manifest: The selected files: for a shard only its files, for a pack the files in it.
         frozen: What the reference covers: the entire selection, for a pack its objects.
         changed: How it differs from the requested reference.
+        selection: The globs that selected it.
     """
 
     manifest: Manifest
     frozen: Manifest
     changed: tuple[Problem, ...] = ()
+    selection: Selection = Selection()
 
     @property
     def reference(self) -> Reference:
-        """The reference to the dataset in its current state."""
-        return reference_to(self.frozen)
+        """The reference to the selected files in their current state."""
+        return reference_to(self.frozen, self.selection.include, self.selection.exclude)
 
 
 def load_dataset(
@@ -64,8 +67,10 @@ def load_dataset(
     if path is not None and _is_manifest(path):
         frozen = decode_manifest(path.read_bytes(), str(path))
         manifest = select_manifest(frozen, parse_uri(frozen.uri), selection)
-        return ListedDataset(shard_manifest(manifest, shard), manifest)
-    return asyncio.run(_list_dataset(parse_dataset(text), selection, shard, store_config_of(**access)))
+        return ListedDataset(shard_manifest(manifest, shard), manifest, selection=selection)
+    reference = parse_dataset(text)
+    selection = Selection(*selection_of(reference, selection.include, selection.exclude))
+    return asyncio.run(_list_dataset(reference, selection, shard, store_config_of(**access)))
 
 
 async def _list_dataset(
@@ -79,7 +84,7 @@ async def _list_dataset(
             f"note: packed into {frozen.files:,} objects of {format_bytes(frozen.bytes)}; its files:"
         )
     manifest = shard_manifest(dataset.manifest, shard)
-    return ListedDataset(manifest, frozen, tuple(_changes(reference, frozen)))
+    return ListedDataset(manifest, frozen, tuple(_changes(reference, frozen)), selection)
 
 
 def _changes(reference: Reference, manifest: Manifest) -> Iterator[Problem]:

@@ -45,6 +45,20 @@ def straight(uri: str, checkpoints: str, until: int) -> str:
     return trained.output
 
 
+@dsl.component(base_image="python:3.12", install_kfp_package=False)
+def count(dataset: str) -> int:
+    from podferry.components import ferry  # noqa: PLC0415
+
+    with ferry(dataset) as f:
+        return len(list(f.dataset.iterdir()))
+
+
+@dsl.pipeline(name="selected")
+def selected(uri: str) -> int:
+    plan = cache(dataset(uri, exclude="0.*").outputs["reference"])
+    return count(dataset=plan.outputs["reference"]).output
+
+
 @dsl.pipeline(name="too-large")
 def too_large(uri: str, checkpoints: str) -> None:
     plan = cache(uri, pod_memory="1Mi")
@@ -91,6 +105,10 @@ def test_the_example_runs_again_and_again(digits: Path, destination: str) -> Non
     # Training resumes from the checkpoint before a damaged one.
     shutil.rmtree(next(lineage.glob("step-2*")))
     example(uri=str(digits), checkpoints=destination, steps=2)
+
+
+def test_a_selection_applies_in_all_steps_that_get_the_reference(digits: Path) -> None:
+    assert selected(uri=str(digits)).output == 2
 
 
 def test_changed_data_is_another_training(digits: Path, destination: str) -> None:

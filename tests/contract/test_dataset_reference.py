@@ -36,6 +36,42 @@ def test_a_reference_survives_its_text(
     assert reference.frozen == (digest is not None)
 
 
+# Names that are not UTF-8 have surrogates of this range in Python.
+GLOB = st.text(
+    st.characters(exclude_categories=["Cs"]) | st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF),
+    min_size=1,
+)
+GLOBS = st.lists(GLOB, max_size=3).map(tuple)
+
+
+@given(GLOBS, GLOBS)
+def test_a_selection_survives_the_text_which_nothing_expands(
+    include: tuple[str, ...], exclude: tuple[str, ...]
+) -> None:
+    reference = Reference(parse_uri("s3://b/k"), DIGEST, 7, 2, include, exclude)
+    text = str(reference)
+    assert parse_reference(text) == reference
+    assert text.isascii()
+    assert not set("$ \n{}()'\"\\") & set(text)
+
+
+def test_a_selection_is_readable() -> None:
+    manifest = freeze("s3://b/k", [Entry("a.jpg", 3)])
+    reference = reference_to(manifest, ["*.jpg", "train/**"], ["a,b.jpg"])
+    assert str(reference).endswith("&bytes=3&files=1&include=*.jpg,train/**&exclude=a%2Cb.jpg")
+
+
+@pytest.mark.parametrize("fragment", ["include=", "include=a,,b", "exclude=a b"])
+def test_a_malformed_selection_is_refused(fragment: str) -> None:
+    with pytest.raises(InvalidSpec, match="clude in the dataset reference is malformed"):
+        parse_reference(f"s3://b/k#{fragment}")
+
+
+def test_a_field_given_twice_is_refused() -> None:
+    with pytest.raises(InvalidSpec, match=r"given twice \(include\)"):
+        parse_reference("s3://b/k#include=a&include=b")
+
+
 def test_a_manifest_gives_its_reference() -> None:
     manifest = freeze("s3://b/k", [Entry("a", 3), Entry("b", 4)])
     assert str(reference_to(manifest)) == f"s3://b/k#sha256={manifest.digest}&bytes=7&files=2"

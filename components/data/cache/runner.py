@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from podferry.components.data.dataset.runner import list_frozen, volume_problems
 from podferry.components.log_tables import print_line, print_memory
 from podferry.components.store_access import step_store_config
 from podferry.contract.annotations import read_annotations
-from podferry.contract.dataset_reference import reference_to
+from podferry.contract.dataset_reference import parse_reference, reference_to
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import InvalidSpec, Problem, Refused
 from podferry.contract.manifest import Manifest
@@ -56,9 +58,10 @@ class CacheRequest:
     shards: int = 1
 
     def annotations(self) -> dict[str, str]:
-        """The request as annotations. Without the fragment of the reference: the listed sizes count."""
+        """The request as annotations, with the reference's selection; the listed sizes count, not its own."""
+        reference = replace(parse_reference(self.reference), digest=None, bytes=None, files=None)
         settings = {
-            "dataset": escape_variables(self.reference.partition("#")[0]),
+            "dataset": escape_variables(str(reference)),
             "dataset-size": self.dataset_size,
             "include": self.include,
             "exclude": self.exclude,
@@ -111,7 +114,7 @@ def plan_cache(request: CacheRequest, endpoint: str = "", region: str = "") -> C
     print_line(f"fits: the pod needs {format_bytes(needed.pod + train_bytes)}")
     [volume] = needed.data
     return CachePlan(
-        reference=str(reference_to(frozen)),
+        reference=str(reference_to(frozen, selection.include, selection.exclude)),
         dataset_size=request.dataset_size or _mebibytes(volume.bytes),
         sidecar_memory=_mebibytes(needed.sidecar),
         process_memory=_mebibytes(train_bytes + needed.shm_volume) if train_bytes else "",

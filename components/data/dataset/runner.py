@@ -11,6 +11,7 @@ import msgspec
 from podferry.components.log_tables import print_line, print_memory
 from podferry.components.store_access import step_store_config
 from podferry.contract.dataset_reference import parse_reference, reference_to
+from podferry.contract.dataset_selection import selection_of
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.kfp_inputs import REFERENCE_KEY
@@ -96,9 +97,9 @@ def freeze_dataset(
         EmptyDataset, Changed, InvalidSpec and the store's errors: It cannot be frozen.
     """
     volume = parse_bytes(fits) if fits else None
-    selection = parse_selection(include, exclude)
+    selection = parse_selection(uri, include, exclude)
     frozen, manifest = list_frozen(uri, selection, step_store_config(endpoint, region))
-    reference = str(reference_to(frozen))
+    reference = str(reference_to(frozen, selection.include, selection.exclude))
     dataset = DatasetSpec(reference, include=selection.include, exclude=selection.exclude)
     needed = memory_sum(FerrySpec((dataset,)), {"": ListedSize(manifest.bytes, manifest.files)})
     print_memory(reference, needed.rows())
@@ -109,9 +110,13 @@ def freeze_dataset(
     return FrozenDataset(document, quantity_at_least(needed.data_volume))
 
 
-def parse_selection(include: str, exclude: str) -> Selection:
-    """Parse two lists of globs; empty texts select everything. Raises `InvalidSpec` for misleading globs."""
-    return Selection(*(parse_globs(text) if text else () for text in (include, exclude)))
+def parse_selection(uri: str, include: str, exclude: str) -> Selection:
+    """Parse two lists of globs, which a reference as `uri` may carry; empty texts select everything.
+
+    Raises `InvalidSpec` for misleading globs, and for others than those of the reference.
+    """
+    given = (parse_globs(text) if text else () for text in (include, exclude))
+    return Selection(*selection_of(parse_reference(uri), *given))
 
 
 def list_frozen(

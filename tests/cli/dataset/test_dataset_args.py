@@ -62,7 +62,10 @@ def test_a_selection_has_a_reference_of_its_own(podferry, digits):
     assert parse_reference(reference).files == 2
     CONTENTS["digits"].objects["v1/more.csv"] = b"1"
     assert podferry("dataset", "ls", reference, *words[1:]).code == 0, "what is left out may change"
-    assert "has changed since it was frozen" in podferry("dataset", "ls", reference).err
+    assert podferry("dataset", "ls", reference).out == said.out, "the reference carries its selection"
+    other = podferry("dataset", "ls", reference, "--include", "*.csv")
+    assert other.code == 1
+    assert "include selects other files than the dataset reference (*.csv; frozen with *.png)" in other.err
 
 
 def test_a_shard_has_the_reference_of_the_entire_selection(podferry, digits, monkeypatch):

@@ -76,10 +76,10 @@ def test_a_pod_that_shares_a_selection_needs_room_for_the_largest_part(digits: P
     for number in range(3):
         (digits / f"{number}.jpg").write_bytes(bytes((number + 1) << 20))
     reference = freeze_dataset(str(digits), include="*.jpg").reference
-    entire = plan_cache(CacheRequest(reference, include="*.jpg", dataset_size="8Mi"))
+    entire = plan_cache(CacheRequest(reference, dataset_size="8Mi"))
     assert entire.reference == reference
     with pytest.raises(Refused, match="larger than its volume"):
-        plan_cache(CacheRequest(reference, include="*.jpg", dataset_size="4Mi"))
+        plan_cache(CacheRequest(reference, dataset_size="4Mi"))
     part = plan_cache(CacheRequest(reference, include="*.jpg", dataset_size="4Mi", shards=2))
     assert part.reference == reference
     with pytest.raises(Refused, match="holds no file"):
@@ -92,6 +92,12 @@ def test_on_disk_the_data_takes_no_memory(digits: Path) -> None:
     disk = plan_cache(CacheRequest(str(digits), medium="disk"))
     assert (memory.dataset_size, disk.dataset_size) == ("81Mi", "81Mi")
     assert parse_bytes(memory.pod_memory) - parse_bytes(disk.pod_memory) >= 64 << 20
+
+
+def test_another_selection_than_that_of_the_reference_is_refused(digits: Path) -> None:
+    reference = freeze_dataset(str(digits), include="0.*").reference
+    with pytest.raises(InvalidSpec, match=r"include selects other files .*\(1\.\*; frozen with 0\.\*\)"):
+        plan_cache(CacheRequest(reference, include="1.*"))
 
 
 def test_changed_data_fails(digits: Path) -> None:

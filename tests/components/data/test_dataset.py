@@ -33,6 +33,9 @@ def test_other_data_is_another_reference(digits: Path) -> None:
 def test_a_selection_is_another_reference(digits: Path) -> None:
     frozen = freeze_dataset(str(digits), include="*.bin", exclude="0.*")
     assert parse_reference(frozen.reference).files == 2
+    assert freeze_dataset(frozen.reference).reference == frozen.reference
+    with pytest.raises(InvalidSpec, match=r"exclude selects other files .*\(1\.\*; frozen with 0\.\*\)"):
+        freeze_dataset(frozen.reference, exclude="1.*")
     with pytest.raises(EmptyDataset, match=r"none of 3 files matches \*.png.*nearest names are .*0.bin"):
         freeze_dataset(str(digits), include="*.png")
     with pytest.raises(InvalidSpec, match="braces"):
