@@ -75,6 +75,7 @@ NAMED_DIRECTORY = NamedDirectory()
 @click.option("--run-id", help="KFP's run id.")
 @click.option("--program", help="What runs, outside Kubernetes, as JSON.")
 @click.option("--grace", type=SECONDS, default=30.0, help="Maximum seconds for a drain.")
+@click.option("--patience", type=SECONDS, help="Seconds that a store may not answer before the start fails.")
 @click.option("--polling", is_flag=True, help="Scan at intervals, without inotify.")
 @click.option("--in-pod", is_flag=True, help="Runs in a pod: JSON logs; messages name annotations.")
 @click.option("--host", help="Address on loopback.  [default: 127.0.0.1]")
@@ -112,13 +113,14 @@ def parse_config(options: Mapping[str, Any]) -> AgentConfig:
         temporary=options["temporary_dir"],
         run=RunDirectory(options["run_dir"]) if options["run_dir"] else None,
     )
+    tuning = Tuning(grace_seconds=options["grace"], polling=options["polling"])
     return AgentConfig(
         spec=spec,
         directories=directories,
         dataset_secrets=dict(options["dataset_secret_dir"]),
         checkpoint_secret=options["checkpoint_secret_dir"],
         output_secret=options["output_secret_dir"],
-        tuning=Tuning(grace_seconds=options["grace"], polling=options["polling"]),
+        tuning=tuning if options["patience"] is None else tuning.with_patience(options["patience"]),
         run_id=options["run_id"],
         in_pod=options["in_pod"],
         binding=_binding(options),

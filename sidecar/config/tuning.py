@@ -18,6 +18,7 @@ class PrefetchSettings(msgspec.Struct, frozen=True):
         buffer_bytes: Bytes in flight. The memory sum counts them twice: an engine holds the chunks of a body
             and, once it is complete, their join.
         attempts: Per range, on top of the engine's own retries.
+        patience_seconds: For a store that does not answer a range; None for `attempts`.
         verify: Compare received bytes with the store's checksums.
         processes: Number of fetching processes; None for one per core, up to three.
     """
@@ -26,6 +27,7 @@ class PrefetchSettings(msgspec.Struct, frozen=True):
     range_bytes: int = 8 * MIB
     buffer_bytes: int = 64 * MIB
     attempts: int = 4
+    patience_seconds: float | None = None
     verify: bool = True
     processes: int | None = None
 
@@ -96,3 +98,8 @@ class Tuning(msgspec.Struct, frozen=True):
     grace_seconds: float = 30.0
     startup_timeout: float = 40.0
     polling: bool = False
+
+    def with_patience(self, seconds: float) -> Tuning:
+        """The same for a store that may not answer for this long, where a failure is final."""
+        prefetch = msgspec.structs.replace(self.prefetch, patience_seconds=seconds)
+        return msgspec.structs.replace(self, startup_timeout=seconds, prefetch=prefetch)

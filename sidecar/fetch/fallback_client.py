@@ -6,6 +6,7 @@ import asyncio
 
 from podferry.contract.errors import Corrupt
 from podferry.contract.manifest import Entry
+from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.range_checksums import mismatch
 from podferry.sidecar.fetch.sinks import Job, ObjectJob
 from podferry.sidecar.runtime.retry import retry
@@ -22,12 +23,12 @@ class RetryingReader:
 
     Args:
         store: Holds the objects.
-        attempts: Number of times that a request is sent.
+        settings: Number of times that a request is sent, or for how long.
         counters: Count bytes and retries.
     """
 
-    def __init__(self, store: Store, attempts: int, counters: TransferCounters) -> None:
-        self._store, self._attempts, self._counters = store, attempts, counters
+    def __init__(self, store: Store, settings: PrefetchSettings, counters: TransferCounters) -> None:
+        self._store, self._settings, self._counters = store, settings, counters
 
     async def fetch_verified(self, job: Job) -> memoryview:
         """A job's bytes, fetched again until they match their checksum; raises `Corrupt` if they never do."""
@@ -35,7 +36,7 @@ class RetryingReader:
         expected = job.checksum if isinstance(job, ObjectJob) else None
         if expected is None:
             return await self.fetch(job.entry, job.start, job.length)
-        for _ in range(self._attempts):
+        for _ in range(self._settings.attempts):
             data = await self.fetch(job.entry, job.start, job.length)
             if await _matches(expected, data):
                 return data
@@ -56,7 +57,7 @@ class RetryingReader:
             sent += 1
             return await self._store.read(entry.name, start, length, entry.tag, entry.size)
 
-        data = await retry(self._attempts, read)
+        data = await retry(self._settings.attempts, read, self._settings.patience_seconds)
         if len(data) != length:
             measured = f"{len(data)} bytes from {start}, {length} were requested"
             raise Corrupt.of(f"the store sent a wrong length of {entry.name}", measured)

@@ -48,7 +48,7 @@ class Fetcher:
         self._plan, self._source, self._stage, self._settings = plan, source, stage, settings
         self._counters = counters = counters or TransferCounters()
         self._builder = source.store.request_builder
-        self._reader = RetryingReader(source.store, settings.attempts, counters)
+        self._reader = RetryingReader(source.store, settings, counters)
         # With pools, half of the bytes in flight are theirs.
         self._semaphore = ByteSemaphore(settings.buffer_bytes // (1 if self._builder is None else 2))
         self._fallback: asyncio.Queue[Job | RangedFile | None] = asyncio.Queue()

@@ -38,7 +38,7 @@ class RangeReader:
 
     def __init__(self, store: Store, settings: PrefetchSettings) -> None:
         # Not counted: the caller counts the files that it makes of the bytes.
-        self._reader = RetryingReader(store, settings.attempts, TransferCounters())
+        self._reader = RetryingReader(store, settings, TransferCounters())
         self._semaphore = ByteSemaphore(settings.buffer_bytes)
 
     async def acquire(self, length: int) -> None:

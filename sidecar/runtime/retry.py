@@ -10,8 +10,12 @@ from podferry.contract.errors import TemporaryError
 T = TypeVar("T")
 
 
-async def retry(attempts: int, operation: Callable[[], Coroutine[object, object, T]]) -> T:
+async def retry(
+    attempts: int, operation: Callable[[], Coroutine[object, object, T]], patience: float | None = None
+) -> T:
     """Await `operation()`, up to `attempts` times with growing pauses while it raises `TemporaryError`.
+
+    With a `patience` in seconds, as often as it allows instead; no attempt starts later.
 
     stamina costs as much as a small file: only an operation that has failed once pays for it.
     """
@@ -24,7 +28,8 @@ async def retry(attempts: int, operation: Callable[[], Coroutine[object, object,
     from podferry.sidecar.runtime.log_setup import configure_unless_done  # noqa: PLC0415 - as above
 
     configure_unless_done()
-    async for attempt in stamina.retry_context(on=TemporaryError, attempts=attempts, timeout=None):
+    limit = attempts if patience is None else None
+    async for attempt in stamina.retry_context(on=TemporaryError, attempts=limit, timeout=patience):
         with attempt:
             if failure is not None:
                 try:

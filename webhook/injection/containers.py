@@ -33,11 +33,15 @@ from podferry.webhook.pod.stamp import SIGNATURE_STAMP
 from podferry.webhook.policy.policy import Policy
 
 COMMAND = ["podferry"]
+KFP_PATIENCE_SECONDS = 600
+"""For which a store may not answer before the start of a KFP step fails. KFP does not retry a failed pod (its
+retry policy merges to OnError): what a Job survives by a new pod, a step has to wait for. A wrong endpoint
+is seen earlier, in the step `dataset`."""
 
 
 def sidecar(injection: ResolvedInjection, policy: Policy, drain_seconds: int) -> dict[str, Any]:
     """The agent: a native sidecar without a startup probe, so that other init containers run in parallel."""
-    arguments = [*_flags(injection.spec), *([f"--run-id={injection.run_id}"] if injection.run_id else [])]
+    arguments = [*_flags(injection.spec), *_kfp_flags(injection.run_id)]
     return {
         "name": SIDECAR,
         **_image(policy),
@@ -124,6 +128,10 @@ def _flags(spec: FerrySpec) -> Iterator[str]:
         yield f"--output-dir={OUTPUT_DIR}"
         if spec.outputs.access.secret:
             yield f"--output-secret-dir={OUTPUT_SECRET_DIR}"
+
+
+def _kfp_flags(run_id: str | None) -> tuple[str, ...]:
+    return () if run_id is None else (f"--run-id={run_id}", f"--patience={KFP_PATIENCE_SECONDS}")
 
 
 def _gate(

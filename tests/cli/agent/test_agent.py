@@ -42,6 +42,12 @@ def test_the_spec_may_be_in_the_environment(monkeypatch):
     assert parse_config(command.make_context("agent", [*DIRECTORIES]).params).spec == SPEC
 
 
+def test_a_patient_agent_waits_for_its_store_at_the_start_and_while_it_fetches():
+    tuning = config_of(*DIRECTORIES, "--patience=600").tuning
+    assert (tuning.startup_timeout, tuning.prefetch.patience_seconds) == (600.0, 600.0)
+    assert config_of(*DIRECTORIES).tuning.prefetch.patience_seconds is None
+
+
 def test_the_pod_is_known_from_the_environment(monkeypatch):
     assert config_of(*DIRECTORIES).binding is None
     monkeypatch.setenv("PODFERRY_MADE_FOR", "digits-*")

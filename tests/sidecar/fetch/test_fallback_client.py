@@ -3,6 +3,7 @@ import pytest
 from podferry.contract.errors import Changed, NotFound, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import parse_uri
+from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.fallback_client import RetryingReader
 from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.memory.store import Content, Fault, MemoryStore
@@ -15,7 +16,7 @@ def store():
 
 @pytest.fixture
 def reader(store):
-    return RetryingReader(store, 1, TransferCounters())
+    return RetryingReader(store, PrefetchSettings(attempts=1), TransferCounters())
 
 
 async def listed(store):
@@ -43,6 +44,14 @@ async def test_without_a_tag_the_size_decides_and_a_missing_object_is_not_found(
             await reader.fetch(Entry("a", size), 0, size)
     with pytest.raises(NotFound):
         await reader.fetch(Entry("b", 11), 0, 11)
+
+
+async def test_an_outage_may_last_longer_than_the_attempts_where_a_failure_is_final(store):
+    entry = await listed(store)
+    outage = Unavailable.of("the store does not answer")
+    store.faults += [Fault("read", error=outage), Fault("read", error=outage)]
+    patient = PrefetchSettings(attempts=1, patience_seconds=60.0)
+    assert bytes(await RetryingReader(store, patient, TransferCounters()).fetch(entry, 0, 1)) == b"0"
 
 
 async def test_a_temporary_error_is_raised_unwrapped(store, reader):
