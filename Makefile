@@ -7,9 +7,12 @@ PACKAGES = contract storage sidecar webhook trainer components cli pipelines
 # A stamp per extra: setup is skipped until the requirements change.
 STAMP = $(VENV)/.installed-
 INSTALLED = build/installed
+BUILDER ?= docker
+IMAGE ?= podferry:0.1.0-python3.12
+EXTRAS ?= webhook,kfp
 WRITERS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podferry/writers
 
-.PHONY: help demo test check test-servers test-writers test-cluster e2e faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews installed typing clean
+.PHONY: help demo image test check test-servers test-writers test-cluster e2e faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews installed typing clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | column -t -s '|'
@@ -27,6 +30,9 @@ demo: $(STAMP)demo ## run the main job, or the example PIPELINE, on an embedded 
 
 test: $(STAMP)test ## run the tests
 	$(BIN)/pytest --numprocesses auto --dist loadfile $(ONLY)
+
+image: ## build the image of the agent, the webhook and the KFP steps: IMAGE, EXTRAS, BUILDER (docker, podman, buildah)
+	$(BUILDER) build -f Dockerfile.sidecar --build-arg EXTRAS=$(EXTRAS) -t $(IMAGE) .
 
 typing: # type checkers run no import hooks: give them the namespace as links
 	@mkdir -p build/typing/podferry
