@@ -1,10 +1,12 @@
 """Commands that cannot be started, as shells number them."""
 
 import errno
+from pathlib import Path
 
 import pytest
 
 from podferry.cli.run.executable import exec_problem, start_problem
+from tests.support.run_command import run
 
 
 @pytest.fixture
@@ -66,3 +68,16 @@ def test_what_the_kernel_refuses():
     assert "Begin a script with a line such as #!/bin/sh." in str(problem)
     assert exec_problem("./t", OSError(errno.ENOENT, "No such file or directory"))[0] == 127
     assert exec_problem("./t", OSError(errno.EACCES, "Permission denied"))[0] == 126
+
+
+def test_a_command_that_does_not_exist(command: list[str]) -> None:
+    done = run([*command[: command.index("--") + 1], "no-such-program"])
+    assert done.returncode == 127
+    assert "no-such-program cannot be started" in done.stderr
+
+
+def test_a_missing_command_is_reported_before_anything_is_fetched(command: list[str], tmp_path: Path) -> None:
+    at = command.index("--")
+    named = [*command[:at], "--dataset-path", str(tmp_path / "stage"), "--", "no-such-program"]
+    assert run(named).returncode == 127
+    assert not (tmp_path / "stage").exists()

@@ -9,8 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,43 +19,7 @@ from podferry.contract.errors import Problem
 from podferry.contract.http_api import Durability
 from podferry.contract.status import DurableCheckpoint
 from tests.support.patience import PATIENCE
-
-TRAIN = """
-import os, pathlib, sys
-data = pathlib.Path(os.environ["PODFERRY_DATASET"])
-checkpoints = pathlib.Path(os.environ["PODFERRY_CHECKPOINTS"])
-print("files", sorted(path.name for path in data.iterdir()))
-print("restored", os.path.basename(os.environ.get("PODFERRY_RESTORED", "nothing")))
-step = int(sys.argv[1])
-(checkpoints / f"step-{step}.bin").write_bytes(b"weights of %d" % step)
-"""
-Podferry = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-@pytest.fixture
-def remote(tmp_path: Path) -> Path:
-    data = tmp_path / "data"
-    data.mkdir()
-    for name in ("a", "b"):
-        (data / name).write_bytes(os.urandom(5000))
-    return data
-
-
-@pytest.fixture
-def command(tmp_path: Path, remote: Path) -> list[str]:
-    script = tmp_path / "train.py"
-    script.write_text(TRAIN)
-    places = ["--dataset", str(remote), "--checkpoints", str(tmp_path / "destination"), "--lineage", "t"]
-    return [sys.executable, "-m", "podferry.cli.main", "run", *places, "--", sys.executable, str(script)]
-
-
-def run(command: list[str], **more: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False, **more)  # type: ignore[call-overload,no-any-return]
-
-
-def newest(tmp_path: Path) -> dict[str, object]:
-    document: dict[str, object] = json.loads((tmp_path / "destination/t/.podferry/latest.json").read_text())
-    return document
+from tests.support.run_command import TRAIN, newest, run, wait_for
 
 
 def test_data_is_staged_and_the_checkpoint_durable_on_return(command: list[str], tmp_path: Path) -> None:
@@ -93,24 +55,6 @@ def test_a_torn_checkpoint_at_the_end_fails_a_run_that_succeeded(command: list[s
     assert "epoch-1 is not complete" in done.stderr
     assert "zip directory is not written" in done.stderr
     assert not (tmp_path / "destination/t/.podferry/commits").exists()
-
-
-def test_signals_reach_the_trainer(command: list[str], tmp_path: Path) -> None:
-    ready = tmp_path / "ready"
-    waiting = (
-        "import os, pathlib, signal, sys\n"
-        "def end(*_):\n"
-        "    pathlib.Path(os.environ['PODFERRY_CHECKPOINTS'], 'last.bin').write_bytes(b'at the end')\n"
-        "    sys.exit(3)\n"
-        "signal.signal(signal.SIGTERM, end)\n"
-        f"pathlib.Path({str(ready)!r}).touch()\n"
-        "while True: signal.pause()\n"
-    )
-    with subprocess.Popen([*command[:-1], "-c", waiting], stderr=subprocess.DEVNULL) as process:
-        wait_for(ready.exists)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE) == 3
-    assert newest(tmp_path)["name"] == "last"
 
 
 def test_a_killed_run_leaves_its_checkpoint_durable_and_nothing_behind(
@@ -150,19 +94,6 @@ def test_an_empty_dataset_ends_with_the_nearest_and_the_codes_of_the_gate(
     assert "Traceback" not in done.stderr
 
 
-def test_a_command_that_does_not_exist(command: list[str]) -> None:
-    done = run([*command[: command.index("--") + 1], "no-such-program"])
-    assert done.returncode == 127
-    assert "no-such-program cannot be started" in done.stderr
-
-
-def test_a_missing_command_is_reported_before_anything_is_fetched(command: list[str], tmp_path: Path) -> None:
-    at = command.index("--")
-    named = [*command[:at], "--dataset-path", str(tmp_path / "stage"), "--", "no-such-program"]
-    assert run(named).returncode == 127
-    assert not (tmp_path / "stage").exists()
-
-
 @pytest.mark.parametrize(
     ("slip", "meant"), [("--datset", "--dataset"), ("--chekpoints=./x", "--checkpoints"), ("-x", "--")]
 )
@@ -190,29 +121,6 @@ def test_a_directory_that_cannot_be_made_is_named(command: list[str], tmp_path: 
         assert done.returncode == 78
         assert f"the directory {path} cannot be created" in done.stderr
         assert why in done.stderr
-
-
-def test_a_signal_ends_the_wait_at_the_end(command: list[str], tmp_path: Path) -> None:
-    """The destination disappears while training runs: reports at once what is not durable."""
-    ready = tmp_path / "ready"
-    spoiling = (
-        "import os, pathlib, shutil, signal\n"
-        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"  # the signals are for the wait at the end
-        f"shutil.rmtree({str(tmp_path / 'destination')!r})\n"
-        f"pathlib.Path({str(tmp_path / 'destination')!r}).write_text('a file')\n"
-        "pathlib.Path(os.environ['PODFERRY_CHECKPOINTS'], 'epoch-1.npz.part').write_bytes(b'x')\n"
-        "pathlib.Path(os.environ['PODFERRY_CHECKPOINTS'], 'epoch-1.bin').write_bytes(b'x')\n"
-        f"pathlib.Path({str(ready)!r}).touch()\n"
-    )
-    with subprocess.Popen([*command[:-1], "-c", spoiling], stderr=subprocess.PIPE, text=True) as process:
-        wait_for(ready.exists)
-        while process.poll() is None:
-            process.send_signal(signal.SIGINT)
-            time.sleep(0.2)
-        assert process.stderr is not None
-        said = process.stderr.read()
-    assert process.returncode == 74
-    assert "not durable: epoch-1" in said
 
 
 KILL_THE_AGENT = """
@@ -307,13 +215,6 @@ def test_polling_is_a_full_mode(command: list[str], tmp_path: Path) -> None:
     at = command.index("--")
     assert run([*command[:at], "--polling", *command[at:], "1"]).returncode == 0
     assert newest(tmp_path)["name"] == "step-1"
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"not so after {PATIENCE} s"
-        time.sleep(0.02)
 
 
 LAST = DurableCheckpoint("step-2", 2, 2, 10, 0.0, 0.0, ("nothing shows where it ends",))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import socket
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 
 from podferry.cli.run.signals import BOUNCE_SECONDS
 from tests.support.patience import PATIENCE
+from tests.support.run_command import newest, wait_for
 from tests.support.terminal import Terminal
 
 CTRL_C = "\x03"
@@ -38,17 +38,6 @@ def training(tmp_path: Path) -> Callable[..., list[str]]:
         return [*PODFERRY, *places, *options, "--", sys.executable, "-c", code]
 
     return command
-
-
-def newest(tmp_path: Path) -> object:
-    return json.loads((tmp_path / "destination/t/.podferry/latest.json").read_text())["name"]
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -84,7 +73,7 @@ def test_ctrl_c_reaches_the_trainer_once(training: Callable[..., list[str]], tmp
         terminal.press(CTRL_C)
         assert terminal.wait() == 5
     assert "caught 1" in terminal.text
-    assert newest(tmp_path) == "epoch-1"
+    assert newest(tmp_path)["name"] == "epoch-1"
 
 
 def test_a_trainer_that_ignores_ctrl_c_is_terminated_then_killed(
@@ -103,7 +92,7 @@ def test_a_trainer_that_ignores_ctrl_c_is_terminated_then_killed(
             terminal.read_until(answer)
             time.sleep(BOUNCE_SECONDS)
         assert terminal.wait() == 137
-    assert newest(tmp_path) == "epoch-1"
+    assert newest(tmp_path)["name"] == "epoch-1"
 
 
 def test_a_signal_to_the_command_alone_reaches_the_trainer(training: Callable[..., list[str]]) -> None:
@@ -132,7 +121,7 @@ def test_a_closed_terminal_ends_the_trainer_and_loses_nothing(
         wait_for((tmp_path / "ready").exists)
         terminal.close()
         assert terminal.process.wait(PATIENCE) == 0
-    assert newest(tmp_path) == "epoch-1"
+    assert newest(tmp_path)["name"] == "epoch-1"
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -170,4 +159,45 @@ def test_what_was_ignored_at_the_start_stays_ignored(
         process.send_signal(signal.SIGHUP)
         (tmp_path / "go").touch()
         assert process.wait(PATIENCE) == 0
-    assert newest(tmp_path) == "epoch-1"
+    assert newest(tmp_path)["name"] == "epoch-1"
+
+
+def test_signals_reach_the_trainer(command: list[str], tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    waiting = (
+        "import os, pathlib, signal, sys\n"
+        "def end(*_):\n"
+        "    pathlib.Path(os.environ['PODFERRY_CHECKPOINTS'], 'last.bin').write_bytes(b'at the end')\n"
+        "    sys.exit(3)\n"
+        "signal.signal(signal.SIGTERM, end)\n"
+        f"pathlib.Path({str(ready)!r}).touch()\n"
+        "while True: signal.pause()\n"
+    )
+    with subprocess.Popen([*command[:-1], "-c", waiting], stderr=subprocess.DEVNULL) as process:
+        wait_for(ready.exists)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 3
+    assert newest(tmp_path)["name"] == "last"
+
+
+def test_a_signal_ends_the_wait_at_the_end(command: list[str], tmp_path: Path) -> None:
+    """The destination disappears while training runs: reports at once what is not durable."""
+    ready = tmp_path / "ready"
+    spoiling = (
+        "import os, pathlib, shutil, signal\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"  # the signals are for the wait at the end
+        f"shutil.rmtree({str(tmp_path / 'destination')!r})\n"
+        f"pathlib.Path({str(tmp_path / 'destination')!r}).write_text('a file')\n"
+        "pathlib.Path(os.environ['PODFERRY_CHECKPOINTS'], 'epoch-1.npz.part').write_bytes(b'x')\n"
+        "pathlib.Path(os.environ['PODFERRY_CHECKPOINTS'], 'epoch-1.bin').write_bytes(b'x')\n"
+        f"pathlib.Path({str(ready)!r}).touch()\n"
+    )
+    with subprocess.Popen([*command[:-1], "-c", spoiling], stderr=subprocess.PIPE, text=True) as process:
+        wait_for(ready.exists)
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.2)
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert process.returncode == 74
+    assert "not durable: epoch-1" in said

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,67 +13,20 @@ import pytest
 from structlog.testing import capture_logs
 
 from podferry.contract.errors import AccessDenied, FerryError, Unavailable
-from podferry.contract.spec import CheckpointSpec, FerrySpec
 from podferry.contract.status import AgentPhase
 from podferry.sidecar.agent.agent import Agent
 from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointJob
 from podferry.sidecar.checkpoint.pipeline.pipeline import CheckpointPipeline
 from podferry.sidecar.config.agent_config import AgentConfig
-from podferry.sidecar.config.directories import Directories
-from podferry.sidecar.config.tuning import CheckpointSettings, Tuning
 from podferry.sidecar.control.agent_api import FlushRequest
+from tests.support.agent_site import QUICK, config_over, running, settled
 from tests.support.patience import PATIENCE
 
-QUICK = Tuning(
-    grace_seconds=PATIENCE,
-    startup_timeout=0.5,
-    checkpoint=CheckpointSettings(quiet_seconds=0.01, quiet_seconds_no_close=0.02, poll_seconds=0.01),
-)
-Running = Callable[..., AbstractAsyncContextManager[Agent]]
-
 
 @pytest.fixture
-def config(tmp_path: Path) -> Callable[[], AgentConfig]:
-    """A configuration over directories that exist."""
-
-    def make() -> AgentConfig:
-        checkpoints = tmp_path / "checkpoints"
-        checkpoints.mkdir(exist_ok=True)
-        directories = Directories(
-            control=tmp_path / "control", checkpoints=checkpoints, holds=tmp_path / "pins"
-        )
-        spec = FerrySpec(
-            checkpoints=CheckpointSpec(f"file://{tmp_path}/destination", str(checkpoints)),
-            lineage="team.job.digits",
-        )
-        return AgentConfig(spec, directories, tuning=QUICK, in_pod=True)
-
-    return make
-
-
-@pytest.fixture
-def running() -> Running:
-    """A running agent; leaving the block cancels it without a drain, as if killed."""
-
-    @asynccontextmanager
-    async def run(config: AgentConfig) -> AsyncIterator[Agent]:
-        agent = Agent(config)
-        work = asyncio.create_task(agent.run())
-        try:
-            yield agent
-        finally:
-            work.cancel()
-            await asyncio.gather(work, return_exceptions=True)
-            await agent.close()
-
-    return run
-
-
-async def settled(agent: Agent) -> AgentPhase:
-    """The phase once the gate is open or refused."""
-    final = {AgentPhase.OPEN, AgentPhase.REFUSED}
-    assert await agent.state.wait_for(lambda: agent.state.status.phase in final, PATIENCE)
-    return agent.state.status.phase
+def config(tmp_path: Path) -> Callable[..., AgentConfig]:
+    """See `config_over`; there is no dataset."""
+    return partial(config_over, tmp_path)
 
 
 def failing(error: FerryError, times: int) -> Callable[..., Any]:
@@ -90,7 +42,7 @@ def failing(error: FerryError, times: int) -> Callable[..., Any]:
 
 
 async def test_a_restarted_worker_waits_for_a_store_that_does_not_answer(
-    config: Callable[..., AgentConfig], running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    config: Callable[..., AgentConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(config()) as agent:
         await settled(agent)
@@ -107,7 +59,6 @@ async def test_a_restarted_worker_waits_for_a_store_that_does_not_answer(
 
 async def test_a_restarted_worker_that_is_refused_reports_that_nothing_is_known(
     config: Callable[..., AgentConfig],
-    running: Running,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -134,7 +85,7 @@ async def test_a_restarted_worker_that_is_refused_reports_that_nothing_is_known(
 
 
 async def test_directories_stay_if_the_drain_had_no_time_to_scan(
-    config: Callable[..., AgentConfig], running: Running, tmp_path: Path
+    config: Callable[..., AgentConfig], tmp_path: Path
 ) -> None:
     async with running(config()) as agent:
         await settled(agent)
