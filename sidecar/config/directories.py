@@ -61,6 +61,8 @@ def ensure_dir(path: Path) -> Problem | None:
         return Problem(what, f"{nearest} is the nearest that exists", f"Run `mkdir -p {path}`")
     try:
         path.mkdir(exist_ok=True)
+    except FileExistsError as error:
+        return Problem(what, str(error.strerror), "Choose another name, or move the file away")
     except OSError as error:
         return Problem(what, str(error.strerror), "Choose a writable place")
     if not os.access(path, os.W_OK | os.X_OK):

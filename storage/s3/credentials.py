@@ -12,7 +12,6 @@ import os
 from functools import cached_property
 from typing import Any
 
-from podferry.contract.errors import CredentialsMissing
 from podferry.storage.credentials.ambient import AMBIENT_VARIABLES
 from podferry.storage.credentials.sources import AwsSource, aws_source, config_from_environment
 from podferry.storage.credentials.token_file import stripped_token_file
@@ -34,6 +33,8 @@ class S3CredentialsProvider:
 
     def __init__(self, access: S3Access) -> None:
         self._access = access
+        # Without these variables, awscrt asks the metadata service, which no machine outside of a cloud has.
+        self._has_role = access.source in (AwsSource.WEB_IDENTITY, AwsSource.CONTAINER)
 
     def load(self) -> S3Credentials | None:
         """The credentials to sign with now, or None for anonymous access. Blocks.
@@ -42,6 +43,7 @@ class S3CredentialsProvider:
 
         Raises:
             CredentialsMissing: None were found.
+            Unavailable: The service of a role gives none now: it fails, or the role was granted a moment ago.
         """
         if self._access.source is AwsSource.ANONYMOUS:
             return None
@@ -50,8 +52,9 @@ class S3CredentialsProvider:
         try:
             found = self._ambient.get_credentials().result()
         except importlib.import_module("awscrt.exceptions").AwsCrtError as error:
-            missing = store_error("credentials", self._access.location, evidence=str(error.name))
-            raise CredentialsMissing(*missing.problems) from error
+            kind = "no role" if self._has_role else "credentials"
+            raise store_error(kind, self._access.location, evidence=str(error.name)) from error
+        self._has_role = True
         return S3Credentials(found.access_key_id, found.secret_access_key, found.session_token)
 
     @cached_property

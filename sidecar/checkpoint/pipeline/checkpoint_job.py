@@ -51,7 +51,7 @@ MAY_RUN = "an earlier run of this lineage has not reported its end: it was kille
 
 
 @dataclass(frozen=True, slots=True)
-class Destination:
+class OpenLineage:
     """What reads and writes one lineage; `gang` is None if one pod writes all."""
 
     access: StoreConfig
@@ -78,7 +78,7 @@ class CheckpointJob:
         self._provenance = RunProvenance(config, journal, state)
         origin = self._provenance.origin
         self._identity = AgentIdentity(journal.agent.agent_id, pod.world, config.run_id, pod.rank, origin)
-        self._destination: Destination | None = None
+        self._destination: OpenLineage | None = None
         self._before = ""
         self._watch: Watch | None = None
         self._history: CommitHistory | None = None
@@ -100,7 +100,7 @@ class CheckpointJob:
         """The notes to the next agent; None if nobody needs to wait for this one, which uploads nothing."""
         return None if self._spec.read_only else self._connect().handover
 
-    def _connect(self) -> Destination:
+    def _connect(self) -> OpenLineage:
         """The destination, opened once, or CredentialsMissing, UnknownScheme, InvalidSpec; sends nothing."""
         if self._destination is None:
             config = self._config
@@ -110,7 +110,7 @@ class CheckpointJob:
             committer = Committer(CommitReader(store), self._identity, _now, attempts)
             gang = GangCoordinator(committer, time.time) if self._identity.world > 1 else None
             handover = Handover(store, self._identity, _now)
-            self._destination = Destination(access, committer, handover, gang)
+            self._destination = OpenLineage(access, committer, handover, gang)
         return self._destination
 
     async def plan(self) -> RestorePlan:
@@ -137,7 +137,7 @@ class CheckpointJob:
             self._before = f"\n{MAY_RUN}: {rival}"
             log.info(MAY_RUN, other=str(rival))
 
-    async def _checked_plan(self, opened: Destination, partial: Path, history: CommitHistory) -> RestorePlan:
+    async def _checked_plan(self, opened: OpenLineage, partial: Path, history: CommitHistory) -> RestorePlan:
         own = opened.committer.reader
         source = await restore_source_of(self._spec.restore, own, opened.access, history)
         plan = RestorePlan(opened.handover, opened.gang, source, self._root, partial, self._identity.rank)
@@ -223,7 +223,7 @@ class CheckpointJob:
         complete = self._spec.complete
         return Detector(self._root, self._watch, tuning.checkpoint, completion=complete, context=context)
 
-    def _retention(self, destination: Destination) -> Retention | None:
+    def _retention(self, destination: OpenLineage) -> Retention | None:
         keep = self._spec.keep_remote
         # Of several ranks that commit together one is enough.
         if keep is None or self._spec.read_only or (destination.gang is not None and self._identity.rank):

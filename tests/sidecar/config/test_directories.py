@@ -34,7 +34,9 @@ def test_a_missing_parent_is_probably_a_typo(tmp_path):
 
 def test_a_file_in_the_way_is_a_problem(tmp_path):
     (tmp_path / "file").touch()
-    assert ensure_dir(tmp_path / "file").what == f"the directory {tmp_path}/file cannot be created"
+    taken = ensure_dir(tmp_path / "file")
+    assert taken.what == f"the directory {tmp_path}/file cannot be created"
+    assert (taken.measured, taken.remedy) == ("File exists", "Choose another name, or move the file away")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
