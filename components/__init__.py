@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from podferry.components.data.cache.task import cache
     from podferry.components.data.dataset.task import dataset
     from podferry.components.training.gpu_train.task import gpu_train
+    from podferry.components.training.paddle_job.task import paddle_job
+    from podferry.components.training.train_job.task import train_job
     from podferry.trainer import Ferry, ferry
 
-__all__ = ["Ferry", "cache", "dataset", "ferry", "gpu_train", "verify_checkpoint"]
+__all__ = ["Ferry", "cache", "dataset", "ferry", "gpu_train", "paddle_job", "train_job", "verify_checkpoint"]
 
 MODULES = {
     "Ferry": "podferry.trainer",
@@ -26,6 +28,8 @@ MODULES = {
     "dataset": "podferry.components.data.dataset.task",
     "ferry": "podferry.trainer",
     "gpu_train": "podferry.components.training.gpu_train.task",
+    "paddle_job": "podferry.components.training.paddle_job.task",
+    "train_job": "podferry.components.training.train_job.task",
     "verify_checkpoint": "podferry.components.checkpoints.verify_checkpoint.task",
 }
 """The module that defines each public name."""

@@ -22,6 +22,8 @@ from podferry.components.checkpoints.verify_checkpoint import component as verif
 from podferry.components.data.cache import component as cache_component
 from podferry.components.data.dataset import component as dataset_component
 from podferry.components.step import DEFAULT_IMAGE, step_image
+from podferry.components.training.paddle_job import component as paddle_job_component
+from podferry.components.training.train_job import component as train_job_component
 from podferry.pipelines.train import pipeline
 from tests.support.compiled import check_golden
 
@@ -31,6 +33,8 @@ COMPILED = {
     "dataset": dataset_component.dataset,
     "cache": cache_component.cache,
     "verify_checkpoint": verify_component.verify_checkpoint,
+    "train_job": train_job_component.train_job,
+    "paddle_job": paddle_job_component.paddle_job,
     "train_pipeline": pipeline,
 }
 
@@ -45,7 +49,9 @@ def test_every_golden_file_belongs_to_a_component() -> None:
 
 
 def test_steps_install_nothing_and_run_in_our_image() -> None:
-    for component in (COMPILED[name] for name in ("dataset", "cache", "verify_checkpoint")):
+    for component in (
+        COMPILED[name] for name in ("dataset", "cache", "verify_checkpoint", "train_job", "paddle_job")
+    ):
         spec = json_format.MessageToDict(component.pipeline_spec)
         (executor,) = spec["deploymentSpec"]["executors"].values()
         assert executor["container"]["image"] == DEFAULT_IMAGE

@@ -31,6 +31,12 @@ def prometheus_operator_files() -> list[Path]:
     ]
 
 
+def trainer_files(version: str) -> list[Path]:
+    """Everything that a version of Kubeflow Trainer defines."""
+    folder = _module(f"github.com/kubeflow/trainer/v2@v{version}", Path("/"))
+    return sorted((folder / "manifests" / "base" / "crds").glob("trainer.kubeflow.org_*.yaml"))
+
+
 def _module(name: str, folder: Path) -> Path:
     return Path(json.loads(run(["go", "mod", "download", "-json", name], cwd=folder, timeout=300))["Dir"])
 

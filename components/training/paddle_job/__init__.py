@@ -1,0 +1,1 @@
+"""Runs a PaddleJob of PaddlePaddle's operator, whose workers have podferry's annotations."""

@@ -1,0 +1,1 @@
+"""Runs a TrainJob of Kubeflow Trainer, whose pods have podferry's annotations."""
