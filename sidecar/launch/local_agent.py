@@ -148,22 +148,7 @@ def launch(
         program = _describe(command, options, named=settings.get("lineage") is not None)
         options = replace(options, secrets=secret_dirs(secret_settings, spec, name_of), program=program)
         directories = local_directories(spec, run)
-        record = RunRecord(
-            command=tuple(command),
-            spec=encode_spec(spec).decode(),
-            started_at=time.time(),
-            data=str(run.data),
-            checkpoints=text_or_none(directories.checkpoints),
-            holds=text_or_none(directories.holds),
-            outputs=text_or_none(directories.outputs),
-            temporary=tuple(map(str, directories.temporary)),
-            run_id=options.run_id,
-            polling=options.polling,
-            checkpoints_secret=options.secrets.checkpoints,
-            outputs_secret=options.secrets.outputs,
-            program=program,
-        )
-        record = msgspec.structs.replace(record, view=view_of(all_paths(run.directory.path, record)))
+        record = _record(run, command, encode_spec(spec).decode(), directories, options)
         notes = start_notes(spec, directories)
         supersede(record)
         remove_empty_records()
@@ -175,6 +160,28 @@ def launch(
         raise
     agent.notes = notes
     return agent
+
+
+def _record(
+    run: LocalRun, command: Sequence[str], spec: str, directories: Directories, options: LaunchOptions
+) -> RunRecord:
+    """What the run's directory records of it."""
+    record = RunRecord(
+        command=tuple(command),
+        spec=spec,
+        started_at=time.time(),
+        data=str(run.data),
+        checkpoints=text_or_none(directories.checkpoints),
+        holds=text_or_none(directories.holds),
+        outputs=text_or_none(directories.outputs),
+        temporary=tuple(map(str, directories.temporary)),
+        run_id=options.run_id,
+        polling=options.polling,
+        checkpoints_secret=options.secrets.checkpoints,
+        outputs_secret=options.secrets.outputs,
+        program=options.program,
+    )
+    return msgspec.structs.replace(record, view=view_of(all_paths(run.directory.path, record)))
 
 
 def start_agent(

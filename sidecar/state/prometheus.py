@@ -10,7 +10,14 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from podferry.contract.status import AgentPhase, CheckpointStatus, DatasetStatus, OutputStatus, Status
+from podferry.contract.status import (
+    AgentPhase,
+    CheckpointStatus,
+    DatasetStatus,
+    DurableCheckpoint,
+    OutputStatus,
+    Status,
+)
 from podferry.sidecar.state.durations import DURABLE_BUCKETS, Durations
 from podferry.sidecar.state.transfer_counters import FIRST_BYTE_BUCKETS
 
@@ -42,6 +49,42 @@ DATASET_METRICS: tuple[tuple[Family, str, str, Callable[[DatasetStatus], float]]
     ),
 )
 """Kind, name after `podferry_dataset_`, help, and value. The dataset's name is a label."""
+
+CHECKPOINT_METRICS: tuple[tuple[Family, str, str, Callable[[CheckpointStatus], float]], ...] = (
+    (COUNTER, "s_durable", "Checkpoints made durable", lambda one: one.durable_count),
+    (GAUGE, "_backlog", "Checkpoints not durable yet", lambda one: len(one.pending)),
+    (GAUGE, "_backlog_bytes", "Bytes of checkpoints not durable yet", lambda one: one.pending_bytes),
+    (
+        GAUGE,
+        "_set_apart",
+        "Checkpoints that the destination refuses for good, one by one",
+        lambda one: len(one.set_apart),
+    ),
+    (COUNTER, "_sent_bytes", "Bytes uploaded, including retries", lambda one: one.uploaded_bytes),
+    (
+        COUNTER,
+        "_referenced_bytes",
+        "Bytes deduplicated against earlier checkpoints",
+        lambda one: one.referenced_bytes,
+    ),
+    (
+        GAUGE,
+        "_upload_bytes_per_second",
+        "Throughput of the current or last upload",
+        lambda one: one.upload_rate,
+    ),
+    (
+        GAUGE,
+        "_write_seconds",
+        "Time the trainer took to write the newest checkpoint",
+        lambda one: one.write_seconds,
+    ),
+    (GAUGE, "_problems", "Current problems with checkpoints", lambda one: len(one.problems)),
+    (GAUGE, "_ignored_names", "Names that are not uploaded", lambda one: one.ignored_count),
+    (GAUGE, "_fenced", "1 if another agent has taken over the lineage", lambda one: float(one.fenced)),
+    (GAUGE, "_rival", "1 if another agent has started in the lineage", lambda one: float(bool(one.rival))),
+)
+"""Kind, name after `podferry_checkpoint`, help, and value."""
 
 
 class StatusCollector(Collector):
@@ -102,55 +145,22 @@ def _buckets(bounds: Iterable[float], counts: Iterable[int]) -> list[tuple[str, 
 
 
 def _checkpoints(status: CheckpointStatus, now: float) -> Iterator[Metric]:
-    last = status.durable[-1] if status.durable else None
+    for kind, name, text, value in CHECKPOINT_METRICS:
+        yield kind(f"podferry_checkpoint{name}", text, value(status))
+    text = "Age of the oldest complete checkpoint that is not durable yet"
     age = max(now - status.pending_since, 0.0) if status.pending_since is not None else 0.0
-    rows: tuple[tuple[Family, str, str, float | None], ...] = (
-        (COUNTER, "s_durable", "Checkpoints made durable", status.durable_count),
-        (GAUGE, "_backlog", "Checkpoints not durable yet", len(status.pending)),
-        (
-            GAUGE,
-            "_set_apart",
-            "Checkpoints that the destination refuses for good, one by one",
-            len(status.set_apart),
-        ),
-        (GAUGE, "_backlog_bytes", "Bytes of checkpoints not durable yet", status.pending_bytes),
-        (GAUGE, "_backlog_age_seconds", "Age of the oldest complete checkpoint that is not durable yet", age),
-        (COUNTER, "_sent_bytes", "Bytes uploaded, including retries", status.uploaded_bytes),
-        (
-            COUNTER,
-            "_referenced_bytes",
-            "Bytes deduplicated against earlier checkpoints",
-            status.referenced_bytes,
-        ),
-        (GAUGE, "_upload_bytes_per_second", "Throughput of the current or last upload", status.upload_rate),
-        (
-            GAUGE,
-            "_write_seconds",
-            "Time the trainer took to write the newest checkpoint",
-            status.write_seconds,
-        ),
-        (GAUGE, "_problems", "Current problems with checkpoints", len(status.problems)),
-        (GAUGE, "_ignored_names", "Names that are not uploaded", status.ignored_count),
-        (GAUGE, "_fenced", "1 if another agent has taken over the lineage", float(status.fenced)),
-        (GAUGE, "_rival", "1 if another agent has started in the lineage", float(bool(status.rival))),
-        (
-            GAUGE,
-            "_durable_timestamp_seconds",
-            "Unix time of the last commit",
-            last.durable_at if last else None,
-        ),
-        (
-            GAUGE,
-            "_last_doubtful",
-            "1 if the last durable checkpoint is doubtful",
-            float(bool(last.doubts)) if last else None,
-        ),
-        (GAUGE, "_ignored_names", "Names that are not uploaded", len(status.ignored_names)),
-        (GAUGE, "_durable_step", "Step of the last durable checkpoint", last.step if last else None),
-    )
-    for kind, name, text, value in rows:
-        if value is not None:
-            yield kind(f"podferry_checkpoint{name}", text, value)
+    yield GAUGE("podferry_checkpoint_backlog_age_seconds", text, age)
+    if status.durable:
+        yield from _last_durable(status.durable[-1])
+
+
+def _last_durable(last: DurableCheckpoint) -> Iterator[Metric]:
+    prefix = "podferry_checkpoint"
+    yield GAUGE(f"{prefix}_durable_timestamp_seconds", "Unix time of the last commit", last.durable_at)
+    text = "1 if the last durable checkpoint is doubtful"
+    yield GAUGE(f"{prefix}_last_doubtful", text, float(bool(last.doubts)))
+    if last.step is not None:
+        yield GAUGE(f"{prefix}_durable_step", "Step of the last durable checkpoint", last.step)
 
 
 def _outputs(status: OutputStatus) -> Iterator[Metric]:

@@ -1,6 +1,12 @@
 from __future__ import annotations
 
-from podferry.contract.status import AgentPhase, CheckpointStatus, DatasetStatus, DurableCheckpoint
+from podferry.contract.status import (
+    AgentPhase,
+    CheckpointStatus,
+    DatasetStatus,
+    DurableCheckpoint,
+    OutputStatus,
+)
 from podferry.sidecar.control.agent_api import AgentApi
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.state.agent_state import AgentState
@@ -31,6 +37,22 @@ async def test_metrics_match_the_status(served: tuple[AgentApi, AgentState, Agen
         "podferry_checkpoint_durable_seconds_count 0.0",
     ):
         assert line in lines
+
+
+async def test_each_metric_is_exposed_once(served: tuple[AgentApi, AgentState, AgentClient]) -> None:
+    """Prometheus takes one sample of those with the same name, and `promtool check metrics` refuses them."""
+    _, state, client = served
+    done = DurableCheckpoint("step-7", 3, 7, 10, completed_at=1.0, durable_at=2.0)
+    names = {"a": "a link", "b": "a link"}
+    state.status.checkpoints = CheckpointStatus(
+        "s3://b/c", "/c", "l", durable=[done], ignored_names=names, ignored_count=70
+    )
+    state.status.datasets = [DatasetStatus("s3://b/d", "/d")]
+    state.status.outputs = OutputStatus("s3://b/o", "/o")
+    lines = await metrics_of(client)
+    families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert sorted(families) == sorted(set(families))
+    assert "podferry_checkpoint_ignored_names 70.0" in lines
 
 
 async def test_each_dataset_has_samples_of_its_own(served: tuple[AgentApi, AgentState, AgentClient]) -> None:
