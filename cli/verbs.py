@@ -17,7 +17,7 @@ VERBS = {
     "agent": "Run the agent: the command of the sidecar.",
     "checkpoint": "Mark a checkpoint as complete: `checkpoint done STEP`.",
     "checkpoints": "List, inspect, verify, confirm, restore, export and remove checkpoints.",
-    "dataset": "List, inspect, freeze, download and pack datasets.",
+    "dataset": "List, inspect, freeze, download, sync and pack datasets.",
     "drain": "Start the drain of a terminating pod: the preStop hook of the sidecar.",
     "explain": "Show what a pod's annotations mean, and the memory they cost.",
     "inject": "Print pods as the webhook would inject them, offline.",

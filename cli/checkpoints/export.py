@@ -13,16 +13,15 @@ import click
 
 from podferry.cli.checkpoints.confidence import confidence_of
 from podferry.cli.checkpoints.lineage_args import SelectedLineages, restore_source, select_lineages
-from podferry.cli.options.param_types import DIRECTORY, ParsedParam
 from podferry.cli.options.store_options import (
     access_options,
     parse_local_path,
     parse_location,
     store_at,
-    store_config_of,
+    store_configs,
+    target_options,
 )
 from podferry.cli.output import count_of, output_option, print_json
-from podferry.contract.annotation_values import parse_endpoint, parse_region
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.quantity import format_bytes
@@ -53,21 +52,7 @@ class Exported:
 @click.argument("checkpoint", required=False)
 @click.option("--to", "target", required=True, metavar="URI", help="Target folder, empty or incomplete.")
 @click.option("--rank", type=click.IntRange(min=0), help="Prefer this rank's files.  [default: the lowest]")
-@click.option(
-    "--to-endpoint",
-    type=ParsedParam("URL", parse_endpoint),
-    help="URL of the target's store.  [default: --endpoint, if the scheme is the same]",
-)
-@click.option(
-    "--to-region",
-    type=ParsedParam("NAME", parse_region),
-    help="Region of the target's store.  [default: --region, if the scheme is the same]",
-)
-@click.option(
-    "--to-secret-dir",
-    type=DIRECTORY,
-    help="Credentials of the target's store.  [default: --secret-dir]",
-)
+@target_options
 @output_option
 @access_options
 def command(
@@ -87,11 +72,9 @@ def command(
     For a local directory use `restore`.
     """
     location = _parse_target(target)
-    to = {name: access.pop(f"to_{name}") for name in ("endpoint", "region", "secret_dir")}
     source = parse_location(uri)
-    config, target_config = store_config_of(**access), _target_config(source, location, to, access)
     words = (lineage, checkpoint)
-    exported = asyncio.run(_export(source, words, location, rank, (config, target_config)))
+    exported = asyncio.run(_export(source, words, location, rank, store_configs(source, location, access)))
     _print(exported, location, output)
     return 0
 
@@ -104,12 +87,6 @@ def _parse_target(text: str) -> Uri:
     if not location.key:
         raise InvalidSpec.of("the target is an entire bucket", text, f"Name a folder: {location / 'NAME'}")
     return location
-
-
-def _target_config(source: Uri, target: Uri, to: dict[str, Any], access: dict[str, Any]) -> StoreConfig:
-    """How to reach the target: endpoint and region belong to the source's service unless it is the same."""
-    defaults = access if source.scheme == target.scheme else {"secret_dir": access["secret_dir"]}
-    return store_config_of(**{**defaults, **{name: value for name, value in to.items() if value is not None}})
 
 
 async def _export(

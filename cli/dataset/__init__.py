@@ -1,1 +1,1 @@
-"""`podferry dataset`: lists, freezes, downloads and packs datasets."""
+"""`podferry dataset`: lists, freezes, downloads, syncs and packs datasets."""

@@ -1,4 +1,4 @@
-"""`podferry dataset …`: list, inspect, freeze, download and pack datasets."""
+"""`podferry dataset …`: list, inspect, freeze, download, sync and pack datasets."""
 
 from __future__ import annotations
 
@@ -26,28 +26,29 @@ from podferry.contract.uri import Uri
 from podferry.sidecar.runtime.messages import print_message, print_problems
 from podferry.storage.store import StoreConfig
 
-PACK_VERBS = ("pack", "verify")
-"""Verbs in `podferry.cli.dataset.pack`, which is imported only for them."""
+OTHER_VERBS = {"pack": "pack", "verify": "pack", "sync": "sync"}
+"""Verbs of other modules below `podferry.cli.dataset`, which are imported only for them."""
 
 
 class DatasetGroup(click.Group):
-    """The verbs of this module, and those of `podferry.cli.dataset.pack`, imported on demand."""
+    """The verbs of this module, and `OTHER_VERBS`, imported on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """See `click.Group`."""
-        return sorted([*super().list_commands(ctx), *PACK_VERBS])
+        return sorted([*super().list_commands(ctx), *OTHER_VERBS])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """See `click.Group`."""
-        if cmd_name not in PACK_VERBS:
+        if cmd_name not in OTHER_VERBS:
             return super().get_command(ctx, cmd_name)
-        command: click.Command = getattr(importlib.import_module("podferry.cli.dataset.pack"), cmd_name)
+        module = importlib.import_module(f"podferry.cli.dataset.{OTHER_VERBS[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name)
         return command
 
 
 @click.group(cls=DatasetGroup)
 def command() -> None:
-    """List, inspect, freeze, download and pack datasets.
+    """List, inspect, freeze, download, sync and pack datasets.
 
     URI is a prefix or an object (s3://bucket/digits), a local path, a reference printed by `freeze`, or the
     path of a manifest written by `freeze --manifest`.

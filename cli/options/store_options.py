@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -37,6 +38,40 @@ def access_options(verb: Verb) -> Verb:
         ),
     )
     return add_options(verb, options)
+
+
+def target_options(verb: Verb) -> Verb:
+    """Add the options for reaching a target that may be another store than the source."""
+    endpoint, region = ParsedParam("URL", parse_endpoint), ParsedParam("NAME", parse_region)
+    options = (
+        click.option(
+            "--to-endpoint",
+            type=endpoint,
+            help="URL of the target's store.  [default: --endpoint, if the scheme is the same]",
+        ),
+        click.option(
+            "--to-region",
+            type=region,
+            help="Region of the target's store.  [default: --region, if the scheme is the same]",
+        ),
+        click.option(
+            "--to-secret-dir",
+            type=DIRECTORY,
+            help="Credentials of the target's store.  [default: --secret-dir]",
+        ),
+    )
+    return add_options(verb, options)
+
+
+def store_configs(source: Uri, target: Uri, options: dict[str, Any]) -> tuple[StoreConfig, StoreConfig]:
+    """How to reach a source and its target, from the values of `access_options` and `target_options`.
+
+    Endpoint and region belong to the source's service unless the target's scheme is the same.
+    """
+    access = {name: options[name] for name in ("endpoint", "region", "secret_dir")}
+    given = {name: options[f"to_{name}"] for name in access if options[f"to_{name}"] is not None}
+    defaults = access if source.scheme == target.scheme else {"secret_dir": access["secret_dir"]}
+    return store_config_of(**access), store_config_of(**{**defaults, **given})
 
 
 def selection_options(*, shard: bool = True) -> Callable[[Verb], Verb]:

@@ -1,10 +1,11 @@
-"""Writes the members of one archive to partial files, so that none is visible before all are read."""
+"""Receives the members of one archive: written to partial files, none is visible before all are read."""
 
 from __future__ import annotations
 
 import tarfile
 import zipfile
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,30 +31,20 @@ LIBRARY_ERRORS = (
 """What the libraries raise for a malformed archive. Staging errors are translated earlier."""
 
 
-class MemberWriter:
-    """Writes members to partial files, named by a prefix and a number.
+class MemberReceiver(ABC):
+    """Takes the members of one archive, in a thread.
 
     Attributes:
         archive: The archive.
         budget: The space left for members.
-        members: Those written, in order, with their names in the staging directory.
+        members: Those written, in order, with their names in place of the archive.
         problems: Members that must not be unpacked. After the first one, nothing more is written.
-
-    Args:
-        stage: Holds the partial files.
-        prefix: Of the partial files' names.
     """
 
-    def __init__(self, archive: Archive, stage: StagingDir, budget: SpaceBudget, prefix: str) -> None:
-        self.archive = archive
+    def __init__(self, archive: Archive, budget: SpaceBudget) -> None:
+        self.archive, self.budget = archive, budget
         self.members: list[Entry] = []
         self.problems: list[Problem] = []
-        self.budget = budget
-        self._stage, self._prefix = stage, prefix
-
-    def partial_path(self, index: int) -> Path:
-        """The partial file of a member."""
-        return self._stage.partial_dir / f"{self._prefix}{index}"
 
     def reject(self, name: str, kind: str = "") -> bool:
         """Whether a member must not be unpacked, which adds to `problems`. See `member_problem`."""
@@ -62,16 +53,44 @@ class MemberWriter:
             self.problems.append(problem)
         return problem is not None
 
+    @abstractmethod
     def write(self, name: str, size: int, read: Callable[[int], bytes]) -> None:
         """Copy one member; raises `Corrupt` if it ends early, and `Refused` if it cannot be written."""
-        with self._write_errors(name):
-            path = self._stage.create_partial(f"{self._prefix}{len(self.members)}")
+
+    def pieces(self, name: str, size: int, read: Callable[[int], bytes]) -> Iterator[bytes]:
+        """The content of a member in pieces; raises `Corrupt` if it ends early."""
         offset = 0
         while offset < size:
             data = read(min(size - offset, COPY_BYTES))
             if not data:
                 measured = f"{offset:,} bytes; its header says {size:,}"
                 raise corrupt(self.archive, f"{ascii(name)[:200]} ends early: {measured}")
+            yield data
+            offset += len(data)
+
+
+class MemberWriter(MemberReceiver):
+    """Writes members to partial files, named by a prefix and a number.
+
+    Args:
+        stage: Holds the partial files.
+        prefix: Of the partial files' names.
+    """
+
+    def __init__(self, archive: Archive, stage: StagingDir, budget: SpaceBudget, prefix: str) -> None:
+        super().__init__(archive, budget)
+        self._stage, self._prefix = stage, prefix
+
+    def partial_path(self, index: int) -> Path:
+        """The partial file of a member."""
+        return self._stage.partial_dir / f"{self._prefix}{index}"
+
+    def write(self, name: str, size: int, read: Callable[[int], bytes]) -> None:
+        """See `MemberReceiver.write`."""
+        with self._write_errors(name):
+            path = self._stage.create_partial(f"{self._prefix}{len(self.members)}")
+        offset = 0
+        for data in self.pieces(name, size, read):
             with self._write_errors(name):
                 self._stage.write(path, memoryview(data), offset)
             offset += len(data)

@@ -1,4 +1,4 @@
-"""Unpacks one tar archive to partial files, in a thread, while it streams.
+"""Unpacks one tar archive in a thread, while it streams.
 
 Memory stays bounded for any archive: members are copied in pieces, and headers have a limit.
 """
@@ -10,7 +10,7 @@ import tarfile
 
 from podferry.contract.errors import Refused
 from podferry.sidecar.archive.decompress import ForwardOnlyReader, Readable, decompress
-from podferry.sidecar.archive.member_writer import COPY_BYTES, MemberWriter, corrupt, library_errors
+from podferry.sidecar.archive.member_writer import COPY_BYTES, MemberReceiver, corrupt, library_errors
 from podferry.sidecar.archive.unpack_rules import MAX_NAMES_SHOWN
 
 PROBLEM_SCAN_BYTES = 64 << 20
@@ -24,7 +24,7 @@ REJECTED_TYPES = {
 }
 
 
-def unpack_tar(writer: MemberWriter, source: io.RawIOBase) -> None:
+def unpack_tar(writer: MemberReceiver, source: io.RawIOBase) -> None:
     """Read a tar archive to its end.
 
     Raises:
@@ -39,7 +39,7 @@ def unpack_tar(writer: MemberWriter, source: io.RawIOBase) -> None:
         _check_end(writer, file)
 
 
-def _unpack_members(writer: MemberWriter, file: ForwardOnlyReader) -> None:
+def _unpack_members(writer: MemberReceiver, file: ForwardOnlyReader) -> None:
     until = None
     with tarfile.TarFile(fileobj=file.as_file(), errorlevel=2) as tar:
         while until is None or file.position < until:
@@ -54,7 +54,7 @@ def _unpack_members(writer: MemberWriter, file: ForwardOnlyReader) -> None:
 
 
 def _unpack_member(
-    writer: MemberWriter, tar: tarfile.TarFile, member: tarfile.TarInfo, file: ForwardOnlyReader
+    writer: MemberReceiver, tar: tarfile.TarFile, member: tarfile.TarInfo, file: ForwardOnlyReader
 ) -> None:
     if member.isdir() and member.name in {"", "."}:
         return
@@ -72,7 +72,7 @@ def _unpack_member(
     writer.write(member.name, member.size, read)
 
 
-def _check_end(writer: MemberWriter, file: ForwardOnlyReader) -> None:
+def _check_end(writer: MemberReceiver, file: ForwardOnlyReader) -> None:
     """`tarfile` treats any invalid header as the end: a truncated archive would look complete."""
     if file.last_read != bytes(tarfile.BLOCKSIZE):
         found = (

@@ -15,29 +15,21 @@ from itertools import islice
 
 from podferry.contract.errors import Problem, Refused
 from podferry.contract.manifest import Entry
-from podferry.contract.quantity import format_bytes
+from podferry.sidecar.archive.archive_reader import ArchiveReader
 from podferry.sidecar.archive.member_writer import MemberWriter
-from podferry.sidecar.archive.tar import unpack_tar
 from podferry.sidecar.archive.unpack_records import UnpackRecords
 from podferry.sidecar.archive.unpack_rules import (
     MAX_NAMES_SHOWN,
     Archive,
-    ArchiveKind,
     NameRegistry,
     SpaceBudget,
 )
-from podferry.sidecar.archive.zip import MAX_DIRECTORY_BYTES, NeedEarlierBytesError, ZipTail, ZipUnpacker
-from podferry.sidecar.fetch.range_reader import FetchContext, RangeReader
-from podferry.sidecar.fetch.stream_feeder import feed
+from podferry.sidecar.fetch.range_reader import FetchContext
 from podferry.sidecar.runtime.concurrency import for_each_limited
 from podferry.sidecar.runtime.cpu_limit import cores
 
 MAX_CONCURRENCY = 4
 """Archives; fewer on fewer cores: each takes one to decompress, and zstd up to 128 MiB for its window."""
-PREFETCH_DEPTH = 4
-"""Ranges per archive: 32 MiB, so that two archives share the bytes in flight."""
-TAIL_BYTES = 1 << 17
-"""Of a zip archive, fetched first: a directory of a thousand members."""
 RENAMES_PER_TURN = 64
 """Before other tasks run: a few milliseconds."""
 PARTIAL_PREFIX = "unpack-"
@@ -65,8 +57,7 @@ class ArchiveUnpacker:
         self._archives = sorted(archives, key=lambda archive: (-archive.entry.size, archive.name))
         self._stage, self._records, self._budget = context.stage, records, budget
         self._names = NameRegistry(names)
-        self._ranges = RangeReader(context.store, context.settings)
-        self._range_bytes = context.settings.range_bytes
+        self._reader = ArchiveReader(context.store, context.settings, context.progress)
         self._progress = context.progress
         self._started = 0
 
@@ -91,42 +82,9 @@ class ArchiveUnpacker:
     async def _unpack(self, threads: ThreadPoolExecutor, archive: Archive) -> None:
         self._started += 1
         writer = MemberWriter(archive, self._stage, self._budget, f"{PARTIAL_PREFIX}{self._started}-")
-        source = self._ranges.open_stream()
-        if archive.kind is ArchiveKind.ZIP:
-            unpacker = await self._open_zip(archive)
-            unpacker.check(writer)
-            start, work = unpacker.start, partial(unpacker.unpack, writer, source)
-        else:
-            start, work = 0, partial(unpack_tar, writer, source)
-        # The thread has ended when `feed` returns or raises.
-        unpacking = asyncio.get_running_loop().run_in_executor(threads, work)
-        ranges = (self._range(archive, at) for at in range(start, archive.entry.size, self._range_bytes))
-        await feed(source, ranges, unpacking, PREFETCH_DEPTH)
+        await self._reader.read(writer, threads)
         await self._publish(archive, writer)
-        self._progress(1, start)  # bytes before the first member are not fetched
-
-    async def _range(self, archive: Archive, start: int) -> memoryview:
-        length = min(self._range_bytes, archive.entry.size - start)
-        data = await self._ranges.fetch(archive.entry, start, length)
-        self._progress(0, length)
-        return data
-
-    async def _open_zip(self, archive: Archive) -> ZipUnpacker:
-        size = archive.entry.size
-        start = max(0, size - TAIL_BYTES)
-        while size - start <= MAX_DIRECTORY_BYTES:
-            data = await self._ranges.fetch(archive.entry, start, size - start)
-            try:
-                return await asyncio.to_thread(ZipUnpacker, archive, ZipTail(size, start, data))
-            except NeedEarlierBytesError as needed:
-                start = needed.position
-            finally:
-                self._ranges.release(len(data))
-        what = f"the directory of the archive {archive.name} is too long"
-        measured = (
-            f"{format_bytes(size - start)} or more; at most {format_bytes(MAX_DIRECTORY_BYTES)} are read"
-        )
-        raise Refused.of(what, measured, "Divide it into smaller archives, or use podferry dataset pack")
+        self._progress(1, 0)
 
     async def _publish(self, archive: Archive, writer: MemberWriter) -> None:
         self._names.register(archive, [member.name for member in writer.members])

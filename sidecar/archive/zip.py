@@ -1,4 +1,4 @@
-"""Unpacks one zip archive to partial files, in a thread: first the directory at its end, then the members."""
+"""Unpacks one zip archive in a thread: first the directory at its end, then the members."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from podferry.contract.errors import Refused
 from podferry.sidecar.archive.decompress import ForwardOnlyReader, Readable
-from podferry.sidecar.archive.member_writer import COPY_BYTES, MemberWriter, corrupt, library_errors
+from podferry.sidecar.archive.member_writer import COPY_BYTES, MemberReceiver, corrupt, library_errors
 from podferry.sidecar.archive.unpack_rules import MAX_NAMES_SHOWN, Archive
 from podferry.sidecar.fetch.byte_stream import ByteStream
 
@@ -106,7 +106,7 @@ class ZipUnpacker:
         self.members = sorted(self._file.infolist(), key=lambda member: member.header_offset)
         self.start = self.members[0].header_offset if self.members else archive.entry.size
 
-    def check(self, writer: MemberWriter) -> None:
+    def check(self, writer: MemberReceiver) -> None:
         """Check all members before any is written; `Refused` if one is not allowed or space is short."""
         for member in self.members:
             mode = stat.S_IFMT(member.external_attr >> 16)
@@ -115,7 +115,7 @@ class ZipUnpacker:
         Refused.raise_any(writer.problems[:MAX_NAMES_SHOWN])
         writer.budget.reserve(writer.archive, [member.file_size for member in self._files()])
 
-    def unpack(self, writer: MemberWriter, source: ByteStream) -> None:
+    def unpack(self, writer: MemberReceiver, source: ByteStream) -> None:
         """Copy the members from the stream at `start`; `Corrupt` if one does not match the directory."""
         with library_errors(writer.archive):
             file = self._tail.follow(source, self.start)
@@ -125,7 +125,7 @@ class ZipUnpacker:
                     self._copy(writer, member, opened, file)
 
     def _copy(
-        self, writer: MemberWriter, member: zipfile.ZipInfo, opened: Readable, file: ForwardOnlyReader
+        self, writer: MemberReceiver, member: zipfile.ZipInfo, opened: Readable, file: ForwardOnlyReader
     ) -> None:
         def read(size: int) -> bytes:
             file.reset_header_limit()

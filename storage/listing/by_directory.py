@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import Protocol, runtime_checkable
 
+from podferry.contract.destination.sync_record import is_sync_record
 from podferry.contract.manifest import Entry
 from podferry.storage.in_parallel import for_each_limited
 from podferry.storage.object_names import join
@@ -40,7 +41,7 @@ def ignore_entry(store: Store, entry: Entry) -> None:
 
 
 async def list_entries(store: Store, on_entry: OnEntry = ignore_entry) -> list[Entry]:
-    """What `Store.entries` yields, listed by directory if that is faster."""
+    """What `Store.entries` yields without the records of syncs, listed by directory if that is faster."""
     if not isinstance(store, ListsByDirectory):
         return [entry async for entry in _entries(store, on_entry)]
     found, depth = await _first_pages(store, on_entry)
@@ -55,8 +56,9 @@ async def list_entries(store: Store, on_entry: OnEntry = ignore_entry) -> list[E
 
 async def _entries(store: Store, on_entry: OnEntry, prefix: str = "") -> AsyncIterator[Entry]:
     async for entry in store.entries(prefix):
-        on_entry(store, entry)
-        yield entry
+        if not is_sync_record(entry.name):
+            on_entry(store, entry)
+            yield entry
 
 
 async def _first_pages(store: Store, on_entry: OnEntry) -> tuple[list[Entry], int]:
@@ -88,7 +90,8 @@ async def _list_by_directory(
     directories = [""]
 
     async def list_one(directory: str) -> None:
-        objects, names = await lister.list_directory(directory)
+        listed, names = await lister.list_directory(directory)
+        objects = [entry for entry in listed if not is_sync_record(entry.name)]
         for entry in objects:
             on_entry(store, entry)
         found.extend(objects)

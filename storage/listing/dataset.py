@@ -161,7 +161,7 @@ async def list_dataset(store: Store) -> Manifest:
         EmptyDataset: There are none.
         Corrupt: Names that cannot be files below one directory.
     """
-    entries = [entry async for entry in store.entries()]
+    entries = await list_entries(store)
     if not entries:
         raise await empty_dataset(store.uri)
     return freeze(str(store.uri), entries)

@@ -66,6 +66,7 @@ def test_the_exit_code_is_what_a_verb_returns(monkeypatch, result, code):
         ("podferry checkpoint ", {"done"}),
         ("podferry wait ", set()),
         ("podferry dataset g", {"get"}),
+        ("podferry dataset s", {"sync"}),
         ("podferry checkpoints sh", {"show"}),
     ],
 )

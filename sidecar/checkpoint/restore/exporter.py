@@ -12,11 +12,9 @@ has written before.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from typing import Any
 
 import xxhash
 
@@ -27,6 +25,7 @@ from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.content_verifier import ContentVerifier
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.config.tuning import MIB, PrefetchSettings
+from podferry.sidecar.fetch.read_ahead import READ_AHEAD, read_ahead
 from podferry.sidecar.runtime.byte_semaphore import ByteSemaphore
 from podferry.sidecar.runtime.concurrency import for_each_limited, merge_errors
 from podferry.sidecar.runtime.retry import retry
@@ -37,8 +36,6 @@ CONCURRENT_FILES = 32
 """Small files are bound by latency, large ones by `BUFFER_BYTES`."""
 BUFFER_BYTES = 128 * MIB
 """Bytes in flight that were read; in addition an engine holds the parts that it sends."""
-READ_AHEAD = 2
-"""Ranges of one file that are read while the one before is written."""
 MAX_NAMES_SHOWN = 5
 
 OnProgress = Callable[[int, int], None]
@@ -180,23 +177,15 @@ class Exporter:
         Raises:
             Corrupt: At the end, if they are not the committed ones: the engine then writes nothing.
         """
-        digest, step = xxhash.xxh3_128(), SETTINGS.range_bytes
-        starts = iter(range(0, entry.size, step))
-        pending: deque[Future[memoryview]] = deque()
-        try:
-            while True:
-                for start in islice(starts, READ_AHEAD + 1 - len(pending)):
-                    work = self._source.read(entry.name, start, min(step, entry.size - start), entry.tag)
-                    pending.append(asyncio.run_coroutine_threadsafe(work, loop))
-                if not pending:
-                    break
-                data = bytes(pending.popleft().result())
-                digest.update(data)
-                loop.call_soon_threadsafe(add, len(data))
-                yield data
-        finally:
-            for future in pending:
-                future.cancel()
+        digest = xxhash.xxh3_128()
+
+        def read(start: int, length: int) -> Coroutine[Any, Any, memoryview]:
+            return self._source.read(entry.name, start, length, entry.tag)
+
+        for data in read_ahead(read, entry.size, SETTINGS.range_bytes, loop):
+            digest.update(data)
+            loop.call_soon_threadsafe(add, len(data))
+            yield bytes(data)
         if digest.hexdigest() != file.xxh128:
             measured = f"xxh128 {digest.hexdigest()}, the commit says {file.xxh128}"
             raise Corrupt.of(f"{self._source.uri_of(file.object)} is damaged", measured, "Export another one")

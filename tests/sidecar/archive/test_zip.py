@@ -44,7 +44,7 @@ async def test_an_encrypted_zip_and_other_methods_are_refused(site):
 
 async def test_a_zip_directory_that_needs_too_much_memory_is_refused(site, monkeypatch):
     monkeypatch.setattr(unzip, "MAX_DIRECTORY_BYTES", 100)
-    monkeypatch.setattr("podferry.sidecar.archive.unpacker.MAX_DIRECTORY_BYTES", 200_000)
+    monkeypatch.setattr("podferry.sidecar.archive.archive_reader.MAX_DIRECTORY_BYTES", 200_000)
     site.put("x.zip", zip_of([(f"{i:04}" + "n" * 200, b"") for i in range(1000)]))
     assert "directory of the archive x.zip is too long" in str(await refused(site))
 

@@ -1,0 +1,146 @@
+"""Lists a source and its destination, and compares them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from podferry.contract.dataset_reference import Reference
+from podferry.contract.destination.sync_record import SyncedArchive, SyncedFile
+from podferry.contract.errors import Changed, FerryError, InvalidSpec, NotFound, Problem, Refused
+from podferry.contract.manifest import Entry, first_names
+from podferry.contract.pack import INDEX
+from podferry.contract.spec import Unpack
+from podferry.sidecar.archive.unpack_rules import Archive, archives_of
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.dataset.selection import SelectedDataset, Selection, open_selected
+from podferry.sidecar.runtime.concurrency import for_each_limited
+from podferry.sidecar.runtime.retry import retry
+from podferry.sidecar.sync.plan import Records, Removal, SyncPlan, plan_removals, plan_sync
+from podferry.sidecar.sync.preconditions import unfit_names
+from podferry.sidecar.sync.record_log import RecordLog
+from podferry.storage.listing.by_directory import list_entries
+from podferry.storage.listing.dataset import check_frozen
+from podferry.storage.store import Store, StoreConfig
+
+STATS = 16
+"""Requests in flight that ask the source for files that it did not list."""
+
+
+class SyncOptions(msgspec.Struct, frozen=True):
+    """What is synced, and how.
+
+    Attributes:
+        selection: Globs over the names of the source; what they leave out is left alone at the destination.
+        delete: Remove files at the destination that the source no longer has.
+        unpack: Write the members of archives instead of the archives.
+        size_only: Files of equal size count as equal.
+        settings: Attempts, and the length of a range of a large file.
+    """
+
+    selection: Selection = Selection()
+    delete: bool = False
+    unpack: bool = False
+    size_only: bool = False
+    settings: PrefetchSettings = PrefetchSettings()
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """A source, its destination, and what differs.
+
+    Attributes:
+        dataset: The source, open: close its store when done.
+        target: The destination.
+        there: What the destination has, by name.
+        records: What is recorded there.
+        log: Takes what is moved.
+        plan: What differs.
+    """
+
+    dataset: SelectedDataset
+    target: Store
+    there: Mapping[str, Entry]
+    records: Records
+    log: RecordLog
+    plan: SyncPlan
+
+    def proofs(self) -> Iterator[SyncedFile]:
+        """The proofs for files that are kept."""
+        for entry in self.plan.kept:
+            if entry.tag:
+                yield SyncedFile(entry.name, entry.size, entry.tag, self.there[entry.name].tag)
+
+    def removals(self, members: Mapping[str, SyncedArchive], selection: Selection) -> tuple[Removal, ...]:
+        """Files to remove, if the members of all archives are known."""
+        listed = {entry.name for entry in self.dataset.manifest.entries}
+        plain = (move.entry.name for move in self.plan.moves)
+        kept = (entry.name for entry in self.plan.kept)
+        unpacked = (member.name for archive in members.values() for member in archive.members)
+        globs = (selection.include, selection.exclude)
+        return plan_removals((*plain, *kept, *unpacked), listed, self.there.values(), self.records, globs)
+
+    async def check_gone(self, removals: tuple[Removal, ...], attempts: int) -> None:
+        """Ask the source for each file that it did not list: a listing that was cut must not delete anything.
+
+        Raises:
+            Changed: It has one of them.
+        """
+        if self.dataset.stored_manifest is not None:  # it was not listed
+            return
+        found: list[str] = []
+
+        async def look(origin: str) -> None:
+            try:
+                await retry(attempts, lambda: self.dataset.store.stat(origin))
+            except NotFound:
+                return
+            found.append(origin)
+
+        await for_each_limited(sorted({removal.origin for removal in removals}), look, STATS)
+        if found:
+            what = f"the listing of {self.dataset.store.uri} leaves out files that are there"
+            raise Changed.of(what, first_names(sorted(found)), "Nothing has been removed. Run it again")
+
+
+async def compare(source: Reference, target: Store, config: StoreConfig, options: SyncOptions) -> Comparison:
+    """List both places and plan what to move.
+
+    Raises:
+        EmptyDataset: The source is empty, does not exist, or nothing of it is selected.
+        Changed: It is frozen and has changed.
+        InvalidSpec, Refused: Removals are asked for a source of one file; names do not fit.
+    """
+    attempts = options.settings.attempts
+    dataset = await retry(
+        attempts, lambda: open_selected(source.uri, options.selection, config, Unpack.NEVER)
+    )
+    try:
+        check_frozen(source, dataset.frozen)
+        entries = dataset.manifest.entries
+        InvalidSpec.raise_any(_delete_problems(source, dataset, options))
+        Refused.raise_any(unfit_names((entry.name for entry in entries), target.uri))
+        there = {entry.name: entry for entry in await retry(attempts, lambda: list_entries(target))}
+        log = RecordLog(target, str(source.uri), attempts)
+        records = await log.load()
+        files, archives = _divide(entries, unpack=options.unpack)
+        plan = plan_sync(files, archives, there, records, size_only=options.size_only)
+    except FerryError:
+        await dataset.store.close()
+        raise
+    return Comparison(dataset, target, there, records, log, plan)
+
+
+def _delete_problems(source: Reference, dataset: SelectedDataset, options: SyncOptions) -> Iterator[Problem]:
+    single = dataset.stored_manifest is None and dataset.store.uri != source.uri
+    if options.delete and single:
+        remedy = "Sync its directory, or leave --delete out"
+        yield Problem("the source is one file: its directory says nothing of others", str(source.uri), remedy)
+
+
+def _divide(entries: tuple[Entry, ...], *, unpack: bool) -> tuple[list[Entry], tuple[Archive, ...]]:
+    """The files to move as they are, and the archives to unpack; of an unpacked pack not its index."""
+    archives = archives_of(entries, Unpack.ALWAYS if unpack else Unpack.NEVER)
+    unpacked = {archive.name for archive in archives}
+    index = {INDEX} if unpack else set()
+    return [entry for entry in entries if entry.name not in unpacked | index], archives

@@ -1,0 +1,149 @@
+"""Syncs a destination with a dataset: compares, moves, removes, records.
+
+    1. compare    list both places; a plan of what differs
+    2. move       whole files, in parallel; each is recorded once it is there
+    3. remove     what the source no longer has, if asked; only after everything was moved
+    4. merge      one record of all that is equal
+
+A sync that was killed is repeated: what it has moved is recorded, at most `FLUSH_SECONDS` of work is lost. If
+the source changes meanwhile, files are not mixed: the next round lists it again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from podferry.contract.dataset_reference import Reference
+from podferry.contract.destination.sync_record import SyncedArchive
+from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.uri import Uri
+from podferry.sidecar.runtime.retry import retry
+from podferry.sidecar.sync.comparison import Comparison, SyncOptions, compare
+from podferry.sidecar.sync.plan import Removal, SyncPlan
+from podferry.sidecar.sync.preconditions import place_problems
+from podferry.sidecar.sync.transfer import OnProgress, Transfer
+from podferry.storage.factory import open_store
+from podferry.storage.store import Store, StoreConfig
+
+ROUNDS = 3
+"""Listings of a source that changes while it is synced; what changes still is reported."""
+
+
+@dataclass(slots=True)
+class SyncResult:
+    """What a sync did.
+
+    Attributes:
+        moved: Names of files that were moved, members of archives among them.
+        bytes: Bytes read from the source for them.
+        kept: Number of files that were equal.
+        removed: Names of files that were removed.
+        problems: Why files could not be moved; empty if the destination is complete.
+    """
+
+    moved: list[str] = field(default_factory=list)
+    bytes: int = 0
+    kept: int = 0
+    removed: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SyncPreview:
+    """What a sync would do now; the members of archives that it would unpack are unknown."""
+
+    plan: SyncPlan
+    removals: tuple[Removal, ...]
+
+
+class Sync:
+    """Syncs one destination.
+
+    Args:
+        source: A dataset: a prefix, an object, a manifest; frozen or not.
+        destination: A prefix, or a directory.
+        source_config, target_config: How to reach them.
+        options: What is synced.
+        on_progress: See `OnProgress`.
+    """
+
+    def __init__(
+        self,
+        source: Reference,
+        destination: Uri,
+        source_config: StoreConfig,
+        target_config: StoreConfig,
+        options: SyncOptions = SyncOptions(),  # noqa: B008
+        on_progress: OnProgress = lambda done, total: None,
+    ) -> None:
+        InvalidSpec.raise_any(place_problems(source.uri, destination))
+        self._source, self._destination, self._options = source, destination, options
+        self._source_config, self._target_config = source_config, target_config
+        self._on_progress = on_progress
+        self._attempts = options.settings.attempts
+        self._result = SyncResult()
+
+    async def preview(self) -> SyncPreview:
+        """Compare, and change nothing; raises as `compare`."""
+        target = open_store(self._destination, self._target_config)
+        try:
+            found = await compare(self._source, target, self._source_config, self._options)
+            try:
+                return SyncPreview(found.plan, self._removals(found, _kept_archives(found)))
+            finally:
+                await found.dataset.store.close()
+        finally:
+            await target.close()
+
+    async def run(self) -> SyncResult:
+        """Move what differs.
+
+        Raises:
+            EmptyDataset, Changed, InvalidSpec, Refused: Nothing was moved: see `compare`.
+            FerryError: A store refused, or did not respond after all attempts. What was moved is recorded.
+        """
+        target = open_store(self._destination, self._target_config)
+        try:
+            for left in reversed(range(ROUNDS)):
+                if await self._round(target, last=not left):
+                    break
+        finally:
+            await target.close()
+        return self._result
+
+    async def _round(self, target: Store, *, last: bool) -> bool:
+        """One listing; returns whether it was enough."""
+        found = await compare(self._source, target, self._source_config, self._options)
+        try:
+            transfer = Transfer(found, self._options.settings, self._on_progress)
+            try:
+                await transfer.run()
+            finally:
+                self._result.moved += transfer.moved
+                self._result.bytes += transfer.bytes
+            if transfer.changed and not last:
+                return False
+            self._result.kept = found.plan.kept_files
+            self._result.problems = transfer.problems()
+            if not self._result.problems:
+                await self._finish(found, transfer)
+            return True
+        finally:
+            await found.dataset.store.close()
+
+    async def _finish(self, found: Comparison, transfer: Transfer) -> None:
+        archives = _kept_archives(found) | transfer.archives
+        removals = self._removals(found, archives)
+        await found.check_gone(removals, self._attempts)
+        names = tuple(removal.name for removal in removals)
+        await retry(self._attempts, lambda: found.target.delete(names))
+        self._result.removed = names
+        if transfer.moved or names or not found.log.is_one_record:
+            await found.log.merge((*found.proofs(), *transfer.files), archives.values())
+
+    def _removals(self, found: Comparison, archives: dict[str, SyncedArchive]) -> tuple[Removal, ...]:
+        return found.removals(archives, self._options.selection) if self._options.delete else ()
+
+
+def _kept_archives(found: Comparison) -> dict[str, SyncedArchive]:
+    return {one.archive.name: one for one in found.plan.kept_archives}

@@ -1,0 +1,354 @@
+"""A destination is equal to its source afterwards, whatever happened before, and only what differs moves."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from podferry.contract.errors import (
+    AccessDenied,
+    Changed,
+    Corrupt,
+    EmptyDataset,
+    InvalidSpec,
+    Refused,
+    Unavailable,
+)
+from podferry.contract.manifest import Entry
+from podferry.contract.selection import select
+from podferry.contract.uri import parse_uri
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.sync import plan, record_log
+from podferry.sidecar.sync.plan import Reason
+from podferry.sidecar.sync.record_log import RecordLog
+from podferry.storage.factory import open_store
+from podferry.storage.listing.by_directory import list_entries
+from podferry.storage.memory.faults import Fault
+from podferry.storage.memory.store import MemoryStore
+from podferry.storage.store import StoreConfig
+from tests.support.archive_site import ENDINGS, TREE, archive_of
+from tests.support.memory_bucket import Killed
+from tests.support.sync_site import SyncSite
+
+FILES = {"a": b"1", "d/b": b"22", "d/e/c": b"x" * 3500, "empty": b""}
+
+
+@pytest.fixture
+def filled(site):
+    site.put(**FILES)
+    return site
+
+
+def written(site):
+    return [name for call, name in site.target.calls if call == "write" and ".podferry" not in name]
+
+
+async def test_everything_moves_once(filled):
+    first = await filled.sync()
+    assert filled.held() == FILES
+    assert (sorted(first.moved), first.bytes, first.kept) == (sorted(FILES), 3503, 0)
+    again = await filled.sync()
+    assert (again.moved, again.bytes, again.kept, len(filled.records())) == ([], 0, 4, 1)
+
+
+async def test_ten_of_ten_thousand_files_move(site):
+    site.put(**{f"{number // 100}/{number}": str(number) for number in range(10_000)})
+    await site.sync()
+    site.target.calls.clear()
+    site.put(**{f"{number}/{number * 100}": "other" for number in range(10)})
+    found = await site.sync()
+    assert (len(found.moved), found.kept, len(written(site))) == (10, 9990, 10)
+
+
+async def test_a_preview_says_what_and_why_and_changes_nothing(filled):
+    await filled.sync()
+    filled.put(a=b"2", new=b"n")
+    filled.source.objects.pop("d/empty")
+    before = dict(filled.target.objects)
+    found = await filled.make(delete=True).preview()
+    reasons = {move.entry.name: move.reason for move in found.plan.moves}
+    assert reasons == {"a": Reason.UNPROVEN, "new": Reason.NEW}
+    assert [removal.name for removal in found.removals] == ["empty"]
+    assert filled.target.objects == before
+
+
+async def test_a_copy_that_somebody_has_changed_is_moved_again(filled):
+    await filled.sync()
+    filled.target.objects["copy/a"] = b"9"
+    assert (await filled.sync()).moved == ["a"]
+    assert filled.held() == FILES
+
+
+async def test_globs_leave_the_rest_alone_at_both_places(filled):
+    filled.target.objects["copy/z.keep"] = b"mine"
+    filled.target.objects["copy/d/old"] = b"old"
+    found = await filled.sync(include=("d/",), delete=True)
+    assert found.removed == ("d/old",)
+    assert filled.held() == {"d/b": b"22", "d/e/c": FILES["d/e/c"], "z.keep": b"mine"}
+
+
+async def test_an_empty_source_deletes_nothing(filled):
+    await filled.sync()
+    filled.source.objects.clear()
+    with pytest.raises(EmptyDataset):
+        await filled.sync(delete=True)
+    filled.put(**FILES)
+    with pytest.raises(EmptyDataset):
+        await filled.sync(delete=True, include=("*.none",))
+    assert filled.held() == FILES
+
+
+async def test_a_listing_that_is_cut_deletes_nothing(filled):
+    await filled.sync()
+    filled.source.faults.append(Fault("entries", truncate=2))
+    with pytest.raises(Changed, match="leaves out files that are there"):
+        await filled.sync(delete=True)
+    filled.source.faults.append(
+        Fault("entries", truncate=1, error=Unavailable.of("cut"), after=True, times=9)
+    )
+    with pytest.raises(Unavailable):
+        await filled.sync(delete=True)
+    assert filled.held() == FILES
+
+
+async def test_one_file_as_the_source_says_nothing_of_others(filled):
+    assert (await filled.sync(source=f"{filled.source_uri}/d/b")).moved == ["b"]
+    with pytest.raises(InvalidSpec, match="the source is one file"):
+        await filled.sync(source=f"{filled.source_uri}/d/b", delete=True)
+
+
+async def test_a_source_that_changes_while_it_is_synced_is_listed_again(filled):
+    filled.source.faults.append(Fault("read", "a", error=Changed.of("other")))
+    found = await filled.sync()
+    assert (filled.held(), found.problems) == (FILES, ())
+    filled.source.faults.append(Fault("read", "new", times=99, error=Changed.of("it changes all the time")))
+    filled.put(new=b"new")
+    found = await filled.sync(delete=True)
+    assert [problem.what for problem in found.problems] == ["it changes all the time"]
+    assert filled.held() == FILES
+
+
+async def test_one_bad_file_does_not_stop_the_others_and_removes_nothing(filled):
+    filled.target.objects["copy/old"] = b"old"
+    filled.source.faults.append(Fault("read", "a", times=9, error=Corrupt.of("damaged")))
+    found = await filled.sync(delete=True)
+    assert ([str(one) for one in found.problems], found.removed) == (["damaged."], ())
+    assert set(filled.held()) == {"d/b", "d/e/c", "empty", "old"}
+
+
+async def test_a_store_that_refuses_stops_the_sync(filled):
+    filled.target.faults.append(Fault("write", "d/*", times=99, error=AccessDenied.of("no")))
+    with pytest.raises(AccessDenied):
+        await filled.sync()
+
+
+async def test_a_frozen_source_that_has_changed_is_refused(filled):
+    digest = "0" * 64
+    with pytest.raises(Changed, match="since it was frozen"):
+        await filled.sync(source=f"{filled.source_uri}#sha256={digest}")
+    assert filled.target.objects == {}
+
+
+async def test_names_that_the_destination_cannot_hold_are_named(filled):
+    filled.put(**{"bad\n": b"x", "e/../f": b"x"})
+    with pytest.raises(Corrupt, match="control characters") as raised:
+        await filled.sync()
+    assert len(raised.value.problems) == 2
+    filled.source.objects.clear()
+    long = "/".join(["x" * 250] * 5)
+    filled.put(**{long: b"x"})
+    with pytest.raises(Refused, match=r"1,2\d\d bytes, at most 1,024"):
+        await filled.sync(target="s3://bucket/copy")
+
+
+async def test_untagged_files_move_again_unless_their_size_is_enough(site, monkeypatch):
+    monkeypatch.setattr("podferry.storage.memory.store._entry", _untagged)
+    site.put(**FILES)
+    await site.sync()
+    assert sorted((await site.sync()).moved) == sorted(FILES)
+    assert (await site.sync(size_only=True)).moved == []
+
+
+def _untagged(name, data):
+    return Entry(name, len(data))
+
+
+DEATH = (Killed, BaseExceptionGroup)
+"""A task group that something other than an error ends raises it in a group."""
+
+
+@pytest.mark.parametrize("checksums", [True, False])
+@pytest.mark.parametrize("call", range(12))
+async def test_killed_at_any_call_the_next_sync_ends_it(site, call, checksums, monkeypatch):
+    """A process that dies runs nothing more: every later call fails, too."""
+    monkeypatch.setattr(record_log, "FLUSH_FILES", 1)
+    if not checksums:
+        monkeypatch.setattr(plan, "same_checksum", lambda first, second: False)
+    site.put(**FILES)
+    site.target.faults.append(Fault("*", skip=call, times=999, error=Killed()))
+    with pytest.raises(DEATH):
+        await site.sync()
+    site.target.faults.clear()
+    there = site.held()
+    assert all(FILES[name] == data for name, data in there.items())
+    log = RecordLog(MemoryStore(parse_uri(site.target_uri)), site.source_uri, 1)
+    proven = set(there) if checksums else {file.name for file in (await log.load()).files}
+    site.target.calls.clear()
+    await site.sync()
+    assert site.held() == FILES
+    assert set(written(site)) == set(FILES) - proven
+    assert (await site.sync()).moved == []
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+async def test_archives_are_unpacked_once(site, ending):
+    site.put(**{f"data/train{ending}": archive_of(ending, TREE), "plain": b"p"})
+    await site.sync(unpack=True)
+    assert site.held() == {**{f"data/{name}": data for name, data in TREE.items()}, "plain": b"p"}
+    again = await site.sync(unpack=True, delete=True)
+    assert (again.moved, again.kept, again.removed) == ([], len(TREE) + 1, ())
+    smaller = dict(list(TREE.items())[1:])
+    site.put(**{f"data/train{ending}": archive_of(ending, smaller)})
+    found = await site.sync(unpack=True, delete=True)
+    assert (len(found.moved), found.removed) == (len(smaller), (f"data/{next(iter(TREE))}",))
+    site.source.objects.pop(f"d/data/train{ending}")
+    await site.sync(unpack=True, delete=True)
+    assert site.held() == {"plain": b"p"}
+
+
+async def test_a_cut_listing_without_an_archive_keeps_its_members(site):
+    site.put(**{"0": b"a", "z.tar": archive_of(".tar", TREE)})
+    await site.sync(unpack=True)
+    before = site.held()
+    site.source.faults.append(Fault("entries", truncate=1))
+    with pytest.raises(Changed, match=r"z\.tar"):
+        await site.sync(unpack=True, delete=True)
+    assert site.held() == before
+
+
+async def test_a_damaged_archive_is_named_and_the_rest_moves(site):
+    site.put(**{"a": b"a", "z.tar": archive_of(".tar", TREE)[:700]})
+    found = await site.sync(unpack=True)
+    assert "the archive z.tar is not a complete .tar file" in str(found.problems[0])
+    assert site.held()["a"] == b"a"
+    assert (await site.make(unpack=True).preview()).plan.unpacks
+
+
+NAMES = st.sampled_from([f"{folder}{name}" for folder in ("", "d/", "d/e/", "f g/") for name in "xyzü"])
+TREES = st.dictionaries(NAMES, st.binary(max_size=3), min_size=1, max_size=8)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(trees=st.lists(TREES, min_size=1, max_size=4), exclude=st.sampled_from([(), ("d/",), ("x",)]))
+async def test_random_trees_and_edits(trees, exclude, quick_retries):
+    site = SyncSite("random")
+    try:
+        before = {}
+        for tree in trees:
+            wanted = {entry.name: tree[entry.name] for entry in select(map(_named, tree), (), exclude)}
+            site.source.objects.clear()
+            site.put(**tree)
+            if not wanted:
+                with pytest.raises(EmptyDataset):
+                    await site.sync(delete=True, exclude=exclude)
+                continue
+            found = await site.sync(delete=True, exclude=exclude)
+            assert site.held() == wanted
+            assert set(found.moved) == {name for name in wanted if before.get(name) != wanted[name]}
+            assert (await site.sync(delete=True, exclude=exclude)).moved == []
+            before = wanted
+    finally:
+        site.close()
+
+
+def _named(name):
+    return Entry(name, 0)
+
+
+@pytest.fixture
+def tree(tmp_path):
+    root = tmp_path / "data"
+    for name, data in {**FILES, "big": b"b" * (9 << 20)}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    return root
+
+
+async def held_at(uri, config):
+    store = open_store(parse_uri(uri), config)
+    try:
+        return {entry.name: bytes(await store.read(entry.name)) for entry in await list_entries(store)}
+    finally:
+        await store.close()
+
+
+REAL = PrefetchSettings()
+WAYS = ["file to file", "file to s3", "s3 to s3", "s3 to file", "http to s3", "http to file"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_from_any_store_to_any_other(way, tree, tmp_path, moto, site, web_tree):
+    """Stores without a common checksum: what proves equality is the record."""
+    config, bucket = moto, "s3://bucket"
+    local, remote = f"file://{tree}", f"{bucket}/{tmp_path.name} {way}/source"
+    source_kind, _, target_kind = way.partition(" to ")
+    source = {"file": local, "s3": remote, "http": web_tree}[source_kind]
+    (tmp_path / "out").mkdir()
+    target = (
+        f"file://{tmp_path}/out/copy" if target_kind == "file" else f"{bucket}/{tmp_path.name} {way}/copy"
+    )
+
+    async def sync(source, target):
+        made = site.make(source=source, target=target, config=config, settings=REAL, delete=True)
+        return await made.run()
+
+    async def prepare():
+        if source_kind == "s3":
+            await sync(local, remote)
+
+    await prepare()
+    assert len((await sync(source, target)).moved) == 5
+    assert await held_at(target, config) == await held_at(local, config)
+    again = await sync(source, target)
+    assert (again.moved, again.kept, again.removed) == ([], 5, ())
+    (tree / "a").write_bytes(b"99")
+    (tree / "empty").unlink()
+    await prepare()
+    found = await sync(source, target)
+    assert (found.moved, found.removed) == (["a"], ("empty",))
+    assert await held_at(target, config) == await held_at(local, config)
+
+
+async def test_a_kill_leaves_no_half_file_in_a_directory(tree, tmp_path, site, monkeypatch):
+    (tmp_path / "out").mkdir()
+    real, calls = Path.replace, []
+
+    def replace(self, target):
+        calls.append(target)
+        if len(calls) > 2:
+            raise Killed
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    places = {"source": f"file://{tree}", "target": f"file://{tmp_path}/out/copy"}
+    with pytest.raises(DEATH):
+        await site.make(**places, settings=REAL).run()
+    monkeypatch.undo()
+    wanted = await held_at(f"file://{tree}", StoreConfig())
+    there = await held_at(f"file://{tmp_path}/out/copy", StoreConfig())
+    assert len(there) < len(wanted)
+    assert all(wanted[name] == data for name, data in there.items())
+    await site.make(**places, settings=REAL).run()
+    assert await held_at(f"file://{tmp_path}/out/copy", StoreConfig()) == wanted
+    shutil.rmtree(tmp_path / "out")
+
+
+async def test_two_syncs_at_once_agree(filled):
+    await asyncio.gather(filled.sync(), filled.sync())
+    assert filled.held() == FILES
+    assert (await filled.sync()).moved == []
