@@ -37,7 +37,7 @@ class FileMover:
 
     def __init__(self, source: Store, target: Store, settings: PrefetchSettings, on_bytes: OnBytes) -> None:
         self._target, self._settings, self._on_bytes = target, settings, on_bytes
-        self._reader = RetryingReader(source, settings.attempts, TransferCounters())
+        self._reader = RetryingReader(source, settings, TransferCounters())
         self._in_flight = ByteSemaphore(BUFFER_BYTES)
 
     async def move(self, entry: Entry) -> Entry:

@@ -13,10 +13,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 from podferry.contract.dataset_reference import Reference
+from podferry.contract.dataset_selection import selection_of
 from podferry.contract.destination.sync_record import SyncedArchive
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.uri import Uri
+from podferry.sidecar.dataset.selection import Selection
 from podferry.sidecar.runtime.retry import retry
 from podferry.sidecar.sync.comparison import Comparison, SyncOptions, compare
 from podferry.sidecar.sync.plan import Removal, SyncPlan
@@ -63,7 +67,7 @@ class Sync:
         source: A dataset: a prefix, an object, a manifest; frozen or not.
         destination: A prefix, or a directory.
         source_config, target_config: How to reach them.
-        options: What is synced.
+        options: What is synced; a frozen source has its own selection.
         on_progress: See `OnProgress`.
     """
 
@@ -77,7 +81,10 @@ class Sync:
         on_progress: OnProgress = lambda done, total: None,
     ) -> None:
         InvalidSpec.raise_any(place_problems(source.uri, destination))
-        self._source, self._destination, self._options = source, destination, options
+        given = options.selection
+        selection = Selection(*selection_of(source, given.include, given.exclude))
+        self._source, self._destination = source, destination
+        self._options = msgspec.structs.replace(options, selection=selection)
         self._source_config, self._target_config = source_config, target_config
         self._on_progress = on_progress
         self._attempts = options.settings.attempts

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from podferry.contract.dataset_reference import reference_to
 from podferry.contract.errors import (
     AccessDenied,
     Changed,
@@ -19,7 +20,7 @@ from podferry.contract.errors import (
     Refused,
     Unavailable,
 )
-from podferry.contract.manifest import Entry
+from podferry.contract.manifest import Entry, freeze
 from podferry.contract.selection import select
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
@@ -28,6 +29,7 @@ from podferry.sidecar.sync.plan import Reason
 from podferry.sidecar.sync.record_log import RecordLog
 from podferry.storage.factory import open_store
 from podferry.storage.listing.by_directory import list_entries
+from podferry.storage.listing.dataset import list_dataset
 from podferry.storage.memory.faults import Fault
 from podferry.storage.memory.store import MemoryStore
 from podferry.storage.store import StoreConfig
@@ -152,6 +154,15 @@ async def test_a_frozen_source_that_has_changed_is_refused(filled):
     with pytest.raises(Changed, match="since it was frozen"):
         await filled.sync(source=f"{filled.source_uri}#sha256={digest}")
     assert filled.target.objects == {}
+
+
+async def test_a_frozen_source_is_synced_with_its_own_selection(filled):
+    manifest = await list_dataset(MemoryStore(parse_uri(filled.source_uri)))
+    selected = freeze(manifest.uri, [entry for entry in manifest.entries if entry.name.startswith("d/")])
+    reference = str(reference_to(selected, ("d/",)))
+    assert sorted((await filled.sync(source=reference)).moved) == ["d/b", "d/e/c"]
+    with pytest.raises(InvalidSpec, match="selects other files"):
+        await filled.sync(source=reference, include=("a",))
 
 
 async def test_names_that_the_destination_cannot_hold_are_named(filled):
