@@ -125,6 +125,6 @@ class HttpEndpoint:
             return await route(Request(target.path, dict(parse_qsl(target.query))))
         except BadRequestError as error:
             return _failure(HTTPStatus.BAD_REQUEST, str(error))
-        except Exception:
+        except Exception:  # a defect of one route: the others must still answer
             log.exception("request failed", path=target.path)
             return _failure(HTTPStatus.INTERNAL_SERVER_ERROR)

@@ -27,6 +27,13 @@ def quick_retries() -> Iterator[None]:
 
 
 @pytest.fixture
+def no_waiting() -> Iterator[None]:
+    """As many attempts as the code makes, up to a hundred, without a pause between them."""
+    with stamina.set_testing(True, attempts=100, cap=True):
+        yield
+
+
+@pytest.fixture
 def rig(tmp_path: Path, quick_retries: None) -> Rig:
     """A rig on inotify."""
     return Rig(tmp_path, polling=False)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import pytest
-import stamina
 
 from tests.support.archive_site import Site
 
 
 @pytest.fixture(autouse=True)
-def no_waiting():
-    with stamina.set_testing(True, attempts=100, cap=True):
-        yield
+def quick_archives(no_waiting):
+    """See `no_waiting`."""
 
 
 @pytest.fixture

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import stamina
 from aiohttp import web
 
 from podferry.sidecar.staging.staging_dir import StagingDir
 from tests.support.object_server import Objects
-
-
-@pytest.fixture
-def no_waiting():
-    with stamina.set_testing(True, attempts=100, cap=True):
-        yield
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import weakref
 from contextlib import closing
 
 import pytest
-import stamina
 
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused, Unavailable
 from podferry.contract.uri import parse_uri
@@ -36,10 +35,7 @@ FILES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def no_waiting():
-    with stamina.set_testing(True, attempts=100, cap=True):
-        yield
+pytestmark = pytest.mark.usefixtures("no_waiting")
 
 
 @pytest.fixture

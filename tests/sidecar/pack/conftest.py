@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import pytest
-import stamina
 
 from podferry.sidecar.pack import builder
 from tests.support.pack_site import Site
 
 
 @pytest.fixture(autouse=True)
-def no_waiting(monkeypatch):
+def small_batches(no_waiting, monkeypatch):
     monkeypatch.setattr(builder, "BATCH_BYTES", 4000)
-    with stamina.set_testing(True, attempts=100, cap=True):
-        yield
 
 
 @pytest.fixture

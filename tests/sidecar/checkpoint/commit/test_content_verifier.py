@@ -2,7 +2,6 @@ import asyncio
 import os
 
 import pytest
-import stamina
 import xxhash
 
 from podferry.contract.destination.commit import CommittedFile
@@ -19,10 +18,7 @@ SMALL = PrefetchSettings(in_flight=3, range_bytes=RANGE, buffer_bytes=4 * RANGE,
 FILES = {"empty": b"", "one": b"1", "many": os.urandom(9 * RANGE + 13), "more": os.urandom(20 * RANGE)}
 
 
-@pytest.fixture(autouse=True)
-def no_waiting():
-    with stamina.set_testing(True, attempts=100, cap=True):
-        yield
+pytestmark = pytest.mark.usefixtures("no_waiting")
 
 
 @pytest.fixture

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-import stamina
 
 from podferry.contract.uri import parse_uri
 from podferry.storage.memory.store import Content, MemoryStore
 from tests.support.restore_site import COMMIT, FILES, listed
-
-
-@pytest.fixture
-def no_waiting():
-    with stamina.set_testing(True, attempts=100, cap=True):
-        yield
 
 
 @pytest.fixture
