@@ -15,12 +15,27 @@ if TYPE_CHECKING:
     from podferry.components.checkpoints.verify_checkpoint.task import verify_checkpoint
     from podferry.components.data.cache.task import cache
     from podferry.components.data.dataset.task import dataset
+    from podferry.components.diagnosis.why.task import why
     from podferry.components.training.gpu_train.task import gpu_train
     from podferry.components.training.paddle_job.task import paddle_job
+    from podferry.components.training.train.component import train_component
+    from podferry.components.training.train.task import train
     from podferry.components.training.train_job.task import train_job
     from podferry.trainer import Ferry, ferry
 
-__all__ = ["Ferry", "cache", "dataset", "ferry", "gpu_train", "paddle_job", "train_job", "verify_checkpoint"]
+__all__ = [
+    "Ferry",
+    "cache",
+    "dataset",
+    "ferry",
+    "gpu_train",
+    "paddle_job",
+    "train",
+    "train_component",
+    "train_job",
+    "verify_checkpoint",
+    "why",
+]
 
 MODULES = {
     "Ferry": "podferry.trainer",
@@ -29,8 +44,11 @@ MODULES = {
     "ferry": "podferry.trainer",
     "gpu_train": "podferry.components.training.gpu_train.task",
     "paddle_job": "podferry.components.training.paddle_job.task",
+    "train": "podferry.components.training.train.task",
+    "train_component": "podferry.components.training.train.component",
     "train_job": "podferry.components.training.train_job.task",
     "verify_checkpoint": "podferry.components.checkpoints.verify_checkpoint.task",
+    "why": "podferry.components.diagnosis.why.task",
 }
 """The module that defines each public name."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from podferry.contract.errors import Problem
 
-EXTRA_OF = {"cryptography": "webhook", "kfp": "kfp", "kubernetes": "cluster"}
+EXTRA_OF = {"cryptography": "webhook", "jinja2": "kfp", "kfp": "kfp", "kubernetes": "cluster"}
 """Top-level module of such a package -> extra. Those of stores are found by their scheme."""
 
 

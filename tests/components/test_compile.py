@@ -21,6 +21,7 @@ from podferry.components import RENAMED, cache, dataset, verify_checkpoint
 from podferry.components.checkpoints.verify_checkpoint import component as verify_component
 from podferry.components.data.cache import component as cache_component
 from podferry.components.data.dataset import component as dataset_component
+from podferry.components.diagnosis.why import component as why_component
 from podferry.components.step import DEFAULT_IMAGE, step_image
 from podferry.components.training.paddle_job import component as paddle_job_component
 from podferry.components.training.train_job import component as train_job_component
@@ -36,6 +37,7 @@ COMPILED = {
     "train_job": train_job_component.train_job,
     "paddle_job": paddle_job_component.paddle_job,
     "train_pipeline": pipeline,
+    "why": why_component.why,
 }
 
 
@@ -50,7 +52,8 @@ def test_every_golden_file_belongs_to_a_component() -> None:
 
 def test_steps_install_nothing_and_run_in_our_image() -> None:
     for component in (
-        COMPILED[name] for name in ("dataset", "cache", "verify_checkpoint", "train_job", "paddle_job")
+        COMPILED[name]
+        for name in ("dataset", "cache", "verify_checkpoint", "train_job", "paddle_job", "why")
     ):
         spec = json_format.MessageToDict(component.pipeline_spec)
         (executor,) = spec["deploymentSpec"]["executors"].values()

@@ -1,0 +1,1 @@
+"""Says why tasks of a run have failed."""

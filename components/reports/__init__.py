@@ -1,0 +1,1 @@
+"""Pages that KFP's UI shows: a document of plain values, rendered as HTML and as Markdown."""

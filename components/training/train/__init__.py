@@ -1,0 +1,1 @@
+"""Trains: a component around an image, or around a function."""

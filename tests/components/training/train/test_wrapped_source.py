@@ -1,0 +1,77 @@
+"""The source of a component around a user's function."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+
+from podferry.components.training.train.wrapped_source import wrapped_source
+from podferry.contract.errors import InvalidSpec
+
+
+def decorator(function: Any) -> Any:
+    return function
+
+
+@decorator
+def fit(f: object, lr: float, names: list[str], epochs: int = 2, note: str = "it's") -> dict[str, float]:
+    """Fit it. "Quoted" \\ and escaped."""
+    text = """first
+second
+    third"""
+    assert [line for line in text.splitlines()] == ["first", "second", "    third"]  # noqa: C416
+    return {
+        "loss": lr / epochs,
+        "lines": f"""{text}
+x""".count("\n"),
+    }
+
+
+def test_the_users_function_is_inside_with_its_texts_unchanged() -> None:
+    source = wrapped_source(fit, {"include": "*.bin", "keep_local": 2})
+    (outer,) = ast.parse(source).body
+    assert isinstance(outer, ast.FunctionDef)
+    assert outer.name == "fit"
+    arguments = outer.args
+    assert [one.arg for one in arguments.args] == [
+        *("report", "metrics", "lr", "names", "dataset", "checkpoints", "epochs", "note")
+    ]
+    assert [ast.literal_eval(one) for one in arguments.defaults] == ["", "", 2, "it's"]
+    inner = next(one for one in outer.body if isinstance(one, ast.FunctionDef))
+    variables: dict[str, Any] = {}
+    exec(compile(ast.Module([inner], []), "inner", "exec"), variables)  # noqa: S102
+    assert variables["fit"](None, 1.0, []) == {"loss": 0.5, "lines": 3}
+    assert "| {'include': '*.bin', 'keep_local': 2}" in source
+
+
+def test_everything_that_cannot_be_a_component_is_named_at_once() -> None:
+    def wrong(f, dataset: str, untyped, *rest: int):  # type: ignore[no-untyped-def]
+        pass
+
+    with pytest.raises(InvalidSpec) as caught:
+        wrapped_source(wrong, {"include": object()})
+    assert [one.what.partition(": ")[2] for one in caught.value.problems] == [
+        "wrong cannot have a parameter dataset",
+        "the input untyped of wrong has no type",
+        "wrong has *rest",
+        "include is no literal",
+    ]
+    assert "f.dataset" in caught.value.problems[0].remedy
+
+
+@pytest.mark.parametrize(
+    ("function", "what"), [(lambda f: f, "not a function"), (lambda: 1, "not a function")]
+)
+def test_a_lambda_has_no_source_of_its_own(function: Any, what: str) -> None:
+    with pytest.raises(InvalidSpec, match=what):
+        wrapped_source(function, {})
+
+
+def test_a_function_without_a_place_for_the_ferry() -> None:
+    def empty() -> None:
+        pass
+
+    with pytest.raises(InvalidSpec, match=r"Take the Ferry first: def empty\(f"):
+        wrapped_source(empty, {})
