@@ -103,7 +103,13 @@ def _declared(parameter: inspect.Parameter) -> str:
 
 def _definition(function: Callable[..., Any]) -> str:
     """The source from `def`, without decorators."""
-    source = textwrap.dedent(inspect.getsource(function))
+    try:
+        source = textwrap.dedent(inspect.getsource(function))
+    except OSError as error:
+        remedy = "Write it in a file or a notebook: KFP copies its source into the step"
+        raise InvalidSpec.of(
+            f"the source of {function.__name__} cannot be read", str(error), remedy
+        ) from error
     (node,) = ast.parse(source).body
     return "\n".join(source.splitlines()[node.lineno - 1 :])
 

@@ -69,6 +69,13 @@ def test_a_lambda_has_no_source_of_its_own(function: Any, what: str) -> None:
         wrapped_source(function, {})
 
 
+def test_a_function_whose_source_is_not_there() -> None:
+    variables: dict[str, Any] = {}
+    exec("def typed(f): pass", variables)  # noqa: S102
+    with pytest.raises(InvalidSpec, match=r"the source of typed cannot be read .*Write it in a file"):
+        wrapped_source(variables["typed"], {})
+
+
 def test_a_function_without_a_place_for_the_ferry() -> None:
     def empty() -> None:
         pass
