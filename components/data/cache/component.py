@@ -7,11 +7,14 @@
 # ruff: noqa: PLC0415, PLR0913
 from typing import NamedTuple
 
+from kfp import dsl
+
 from podferry.components.step import step
 
 
 @step
 def cache(
+    report: dsl.Output[dsl.HTML],
     reference: str,
     dataset_size: str = "",
     checkpoint_size: str = "",
@@ -40,6 +43,7 @@ def cache(
     """Plan the memory of a training pod; fail, with numbers and remedies, if it cannot fit.
 
     Args:
+        report: A page about the plan.
         reference: The dataset; a frozen reference is compared with the store.
         dataset_size: Memory to reserve for the data, such as 14Gi; empty to compute it.
         checkpoint_size: Bytes of one checkpoint; empty for a training without checkpoints.
@@ -81,5 +85,5 @@ def cache(
         medium=medium,
         shards=shards,
     )
-    plan = verdict(plan_cache, request, endpoint, region)
+    plan = verdict(plan_cache, request, endpoint, region, report.path)
     return (plan.reference, plan.dataset_size, plan.sidecar_memory, plan.process_memory, plan.pod_memory)

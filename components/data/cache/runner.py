@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from podferry.components.data.dataset.runner import list_frozen, volume_problems
 from podferry.components.log_tables import print_line, print_memory
+from podferry.components.reports.memory_page import memory_page
+from podferry.components.reports.render import html, write
 from podferry.components.store_access import step_store_config
 from podferry.contract.annotations import read_annotations
 from podferry.contract.dataset_reference import parse_reference, reference_to
@@ -94,8 +96,8 @@ class CachePlan:
     pod_memory: str
 
 
-def plan_cache(request: CacheRequest, endpoint: str = "", region: str = "") -> CachePlan:
-    """Compute and print the memory sum.
+def plan_cache(request: CacheRequest, endpoint: str = "", region: str = "", report: str = "") -> CachePlan:
+    """Compute and print the memory sum; `report` is the path of a page about it for KFP's UI, if given.
 
     Raises:
         Refused: It does not fit; each limit with its numbers and remedy.
@@ -109,9 +111,14 @@ def plan_cache(request: CacheRequest, endpoint: str = "", region: str = "") -> C
     )
     part = _largest_part(manifest, request.shards)
     needed = memory_sum(spec, {"": ListedSize(part.bytes, part.files)})
-    print_memory(_describe(manifest, part, request.shards), _rows(needed, train_bytes))
-    Refused.raise_any(_fit_problems(part, needed, train_bytes, limit_bytes))
-    print_line(f"fits: the pod needs {format_bytes(needed.pod + train_bytes)}")
+    described, rows = _describe(manifest, part, request.shards), _rows(needed, train_bytes)
+    print_memory(described, rows)
+    problems = list(_fit_problems(part, needed, train_bytes, limit_bytes))
+    verdict = f"fits: the pod needs {format_bytes(needed.pod + train_bytes)}"
+    if report:
+        write(report, html(memory_page(f"Memory of a pod for {described}", frozen, rows, verdict, problems)))
+    Refused.raise_any(problems)
+    print_line(verdict)
     [volume] = needed.data
     return CachePlan(
         reference=str(reference_to(frozen, selection.include, selection.exclude)),

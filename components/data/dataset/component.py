@@ -15,6 +15,7 @@ from podferry.components.step import step
 @step
 def dataset(
     data: dsl.Output[dsl.Dataset],
+    report: dsl.Output[dsl.HTML],
     uri: str,
     endpoint: str = "",
     region: str = "",
@@ -27,6 +28,7 @@ def dataset(
 
     Args:
         data: A small document that names the dataset; its metadata holds the reference.
+        report: A page about it.
         uri: A prefix or an object, or a reference to compare with the store.
         endpoint: URL of the object store, unless it is the vendor's.
         region: Region of the object store.
@@ -43,7 +45,7 @@ def dataset(
     from podferry.components.data.dataset.runner import freeze_dataset
     from podferry.components.verdict import verdict
 
-    frozen = verdict(freeze_dataset, uri, endpoint, region, fits, include, exclude)
+    frozen = verdict(freeze_dataset, uri, endpoint, region, fits, include, exclude, report.path)
     frozen.write(data.path)
     data.metadata.update(frozen.metadata)
     return (frozen.reference, frozen.files, frozen.size)

@@ -9,6 +9,8 @@ from pathlib import Path
 import msgspec
 
 from podferry.components.log_tables import print_line, print_memory
+from podferry.components.reports.memory_page import memory_page
+from podferry.components.reports.render import html, write
 from podferry.components.store_access import step_store_config
 from podferry.contract.dataset_reference import parse_reference, reference_to
 from podferry.contract.dataset_selection import selection_of
@@ -86,11 +88,12 @@ def freeze_dataset(
     fits: str = "",
     include: str = "",
     exclude: str = "",
+    report: str = "",
 ) -> FrozenDataset:
     """List and freeze a dataset, and print how much memory it needs.
 
     A reference as `uri` is compared with the store. An empty text means the vendor's default, any volume, or
-    no globs. Commas, spaces or lines separate globs.
+    no globs. Commas, spaces or lines separate globs. A page for KFP's UI is written to `report`, if given.
 
     Raises:
         Refused: It does not fit into a volume of the size `fits`.
@@ -103,9 +106,13 @@ def freeze_dataset(
     dataset = DatasetSpec(reference, include=selection.include, exclude=selection.exclude)
     needed = memory_sum(FerrySpec((dataset,)), {"": ListedSize(manifest.bytes, manifest.files)})
     print_memory(reference, needed.rows())
-    if volume is not None:
-        Refused.raise_any(volume_problems(manifest, volume))
-        print_line(f"fits: {manifest.files:,} files of {format_bytes(manifest.bytes)} in a volume of {fits}")
+    problems = [] if volume is None else volume_problems(manifest, volume)
+    listed = f"{manifest.files:,} files of {format_bytes(manifest.bytes)}"
+    verdict = listed if volume is None else f"fits: {listed} in a volume of {fits}"
+    if report:
+        write(report, html(memory_page("Dataset", frozen, needed.rows(), verdict, problems)))
+    Refused.raise_any(problems)
+    print_line(verdict)
     document = FrozenDocument(reference, frozen.uri, frozen.digest, frozen.bytes, frozen.files)
     return FrozenDataset(document, quantity_at_least(needed.data_volume))
 

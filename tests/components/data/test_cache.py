@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 
 import pytest
+from kfp import dsl
 
 from podferry.components.data.cache.component import cache
 from podferry.components.data.cache.runner import CacheRequest, plan_cache
@@ -117,10 +119,18 @@ def test_all_errors_are_reported_at_once(digits: Path) -> None:
     assert all(name in said for name in ("dataset-size", "train_memory", "pod_memory", "shards"))
 
 
-def test_the_component_returns_the_plan(digits: Path) -> None:
-    outputs = cache.python_func(reference=str(digits), dataset_size="2Gi", pod_memory="8Gi")
+def test_the_component_returns_the_plan_and_writes_a_page(digits: Path, tmp_path: Path) -> None:
+    report = dsl.HTML(name="report", uri=str(tmp_path / "report"), metadata={})
+    outputs = cache.python_func(report=report, reference=str(digits), dataset_size="2Gi", pod_memory="8Gi")
+    assert f"<td>{escape(outputs[0])}</td>" in (tmp_path / "report").read_text()
     assert outputs[1] == "2Gi"
     assert outputs[0].startswith(f"file://{digits}#sha256=")
+
+
+def test_a_plan_that_does_not_fit_has_a_page_too(digits: Path, tmp_path: Path) -> None:
+    with pytest.raises(Refused):
+        plan_cache(CacheRequest(str(digits), pod_memory="1Mi"), report=str(tmp_path / "report"))
+    assert "the pod is larger than its memory" in (tmp_path / "report").read_text()
 
 
 @pytest.mark.parametrize("checkpoint_size", ["", "100Mi", "20Gi"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,9 @@ def test_a_mounted_secret_that_is_empty_is_missing(digits: Path, secret_dir: Pat
 
 def test_the_component_writes_a_small_document(digits: Path, tmp_path: Path) -> None:
     data = dsl.Dataset(name="data", uri=str(tmp_path / "document"), metadata={})
-    reference, files, size = dataset.python_func(data=data, uri=str(digits))
+    report = dsl.HTML(name="report", uri=str(tmp_path / "report"), metadata={})
+    reference, files, size = dataset.python_func(data=data, report=report, uri=str(digits))
+    assert f"<td>{escape(reference)}</td><td>3</td><td>300 B</td>" in (tmp_path / "report").read_text()
     document = json.loads((tmp_path / "document").read_text())
     assert (files, size) == (3, "17Mi")
     assert data.metadata == {"podferry-reference": reference, "bytes": 300, "files": 3}
