@@ -52,8 +52,7 @@ def test_every_golden_file_belongs_to_a_component() -> None:
 
 def test_steps_install_nothing_and_run_in_our_image() -> None:
     for component in (
-        COMPILED[name]
-        for name in ("dataset", "cache", "verify_checkpoint", "train_job", "paddle_job", "why")
+        COMPILED[name] for name in ("dataset", "cache", "verify_checkpoint", "train_job", "paddle_job", "why")
     ):
         spec = json_format.MessageToDict(component.pipeline_spec)
         (executor,) = spec["deploymentSpec"]["executors"].values()
