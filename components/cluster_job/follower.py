@@ -69,7 +69,8 @@ class Follower:
         self._failures: dict[tuple[str, str, str], Failure] = {}
         self._said: set[str] = set()
         self._progress = ""
-        self._waits: dict[tuple[str, str], float] = {}
+        self._waiting: dict[str, float] = {}
+        self._mistaken: dict[str, float] = {}
         self._idle_since: float | None = None
         self._started = False
 
@@ -86,6 +87,7 @@ class Follower:
         fresh = {one.key: one for one in failures}
         self._failures |= fresh
         waits = [one for pod in seen.pods for one in waits_of(pod)]
+        self._note_waits(seen, waits)
         lines = [*map(str, fresh.values()), *self._once(self._remarks(seen, waits))]
         if state.progress and state.progress != self._progress:
             self._progress = state.progress
@@ -104,14 +106,30 @@ class Follower:
                 name = map_at(pod, "metadata").get("name")
                 yield f"pod {name} was created without podferry's webhook: its annotations have no effect"
         yield from seen.warnings
-        now = {(one.pod, one.reason): seen.at for one in waits}
-        self._waits = {key: self._waits.get(key, at) for key, at in now.items()}
         for one in waits:
             # A message with changing numbers, such as a back-off's, is said once.
             key = f"{one.pod} {one.reason}"
-            if seen.at - self._waits[one.pod, one.reason] >= MENTION_AFTER and key not in self._said:
+            if seen.at - self._waiting[one.pod] >= MENTION_AFTER and key not in self._said:
                 self._said.add(key)
                 yield str(one)
+
+    def _note_waits(self, seen: Observation, waits: Sequence[Wait]) -> None:
+        """Since when each pod waits, and since when for what rarely comes.
+
+        Reasons alternate, such as ErrImagePull and ImagePullBackOff, and may be absent while a kubelet tries
+        again. So the time counts until the pod is gone or runs.
+        """
+        pending = {
+            str(map_at(pod, "metadata").get("name"))
+            for pod in seen.pods
+            if map_at(pod, "status").get("phase") == "Pending"
+        }
+        mistaken = {one.pod: seen.at for one in waits if one.is_mistake}
+        waiting = {one.pod: seen.at for one in waits}
+        for known, now in ((self._mistaken, mistaken), (self._waiting, waiting)):
+            kept = {pod: at for pod, at in known.items() if pod in pending or pod in now}
+            known.clear()
+            known.update(now | kept)
 
     def _verdict(self, seen: Observation, state: JobState, waits: Sequence[Wait]) -> Verdict | None:
         if state.phase is Phase.SUCCEEDED:
@@ -127,9 +145,7 @@ class Follower:
         """The verdict on pods that do not start."""
         self._started = self._started or has_started(seen.pods)
         stuck = [
-            one
-            for one in waits
-            if one.is_mistake and seen.at - self._waits[one.pod, one.reason] >= MISTAKE_PATIENCE
+            one for one in waits if one.is_mistake and seen.at - self._mistaken[one.pod] >= MISTAKE_PATIENCE
         ]
         if self._idle_since is None:
             self._idle_since = seen.at
@@ -138,9 +154,7 @@ class Follower:
         if not stuck and not late:
             return None
         what = f"the pods of {self._kind.kind} {self._name} do not start"
-        reasons = [str(one) for one in stuck or waits] or [*seen.warnings[-MAX_FAILURES:], "no pod exists"][
-            :1
-        ]
+        reasons = [str(one) for one in stuck or waits] or list(seen.warnings) or ["no pod exists"]
         remedy = "Mend what they wait for; the job is deleted, and a retry creates it again"
         measured = f"{waited:.0f} s; {'; '.join(dict.fromkeys(reasons))}"
         return Verdict((Problem(what, measured, remedy), *self._causes()), given_up=True)

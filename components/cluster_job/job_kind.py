@@ -46,7 +46,7 @@ class JobKind(msgspec.Struct, frozen=True):
 
     Attributes:
         kind, group, version, plural: As the API server names it.
-        product: Who serves it, for messages.
+        product: What serves it, for messages.
         state: Reads its status.
         pods: A label selector that matches its pods, and maybe others'.
     """
@@ -134,7 +134,7 @@ TRAIN_JOB = JobKind(
     "trainer.kubeflow.org",
     "v1alpha1",
     "trainjobs",
-    "Kubeflow Trainer",
+    "Kubeflow Trainer 2.1 or later",
     train_job_state,
     lambda name: f"{JOBSET}jobset-name={name}",
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -48,9 +47,3 @@ def annotations_of(settings: Mapping[str, Any]) -> dict[str, str]:
     """Annotations of the pods; an empty value is a setting that was not made."""
     texts = {key: render(value) for key, value in settings.items()}
     return {PREFIX + key: text for key, text in texts.items() if text}
-
-
-def exact(value: dict[str, Any]) -> dict[str, Any]:
-    """An input with integers where KFP, whose numbers are doubles, may pass 2.0."""
-    plain: dict[str, Any] = json.loads(render(value))
-    return plain

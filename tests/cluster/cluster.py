@@ -65,8 +65,9 @@ class Server:
     @property
     def output(self) -> str:
         """Its output so far, standard output and error together."""
-        self._output.seek(0)
-        return self._output.read().decode(errors="replace")
+        # Not by seek and read: the process writes at the same offset.
+        file = self._output.fileno()
+        return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
 
     def stop(self, timeout: float = 5.0) -> None:
         """SIGTERM, and SIGKILL if that takes longer than `timeout` seconds on a quiet machine."""

@@ -8,18 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from podferry.components.cluster_job.served_schema import typed
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.workloads import map_at, value_at
 
+ROLES = ("worker", "ps")
 Json = Mapping[str, Any]
 
 
 def paddle_job_spec(
-    worker: Json, servers: Json, more: Json, annotations: Mapping[str, Mapping[str, str]]
+    schema: Json, worker: Json, servers: Json, more: Json, annotations: Mapping[str, Mapping[str, str]]
 ) -> dict[str, Any]:
     """The spec of a PaddleJob.
 
     Args:
+        schema: Of a PaddleJob's spec, as served.
         worker: `spec.worker`: `replicas` and `template`.
         servers: `spec.ps`, or empty for a collective training.
         more: Other members of the spec.
@@ -28,9 +31,10 @@ def paddle_job_spec(
     Raises:
         InvalidSpec: What is missing in a role, for all of them.
     """
-    roles = {"worker": worker, **({"ps": servers} if servers else {})}
+    spec: dict[str, Any] = typed({**more, "worker": worker, **({"ps": servers} if servers else {})}, schema)
+    roles = {name: spec[name] for name in ROLES if name in spec}
     InvalidSpec.raise_any(problem for name, role in roles.items() for problem in _problems(name, role))
-    return {**more, **{name: _annotated(role, annotations.get(name, {})) for name, role in roles.items()}}
+    return spec | {name: _annotated(role, annotations.get(name, {})) for name, role in roles.items()}
 
 
 def _annotated(role: Json, annotations: Mapping[str, str]) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from typing import Any
 from podferry.components.cluster_job.api_server import ApiServer
 from podferry.components.cluster_job.job_kind import PADDLE_JOB
 from podferry.components.cluster_job.run import Finished, JobRequest, run_training
-from podferry.components.cluster_job.settings import annotations_of, exact
+from podferry.components.cluster_job.served_schema import served_schema
+from podferry.components.cluster_job.settings import annotations_of
 from podferry.components.training.paddle_job.manifest import paddle_job_spec
-from podferry.contract.errors import NotFound
 
 
 class PaddleJobRequest(JobRequest, frozen=True, kw_only=True):
@@ -35,18 +35,6 @@ def run_paddle_job(request: PaddleJobRequest, run: str = "") -> Finished:
 
 
 def _spec(request: PaddleJobRequest, api: ApiServer, annotations: Mapping[str, str]) -> dict[str, Any]:
-    _require_operator(api)
-    worker, servers, more = map(exact, (request.worker, request.servers, request.spec))
+    schema = served_schema(api, PADDLE_JOB)
     roles = {"worker": annotations, "ps": annotations_of(request.server_settings)}
-    return paddle_job_spec(worker, servers, more, roles)
-
-
-def _require_operator(api: ApiServer) -> None:
-    """Raise `NotFound` if the cluster has no PaddleJob of this operator."""
-    try:
-        served = api.get(f"/apis/{PADDLE_JOB.api_version}")["resources"]
-    except NotFound:
-        served = []
-    if not any(one["name"] == PADDLE_JOB.plural for one in served):
-        what = f"the cluster does not serve {PADDLE_JOB.kind} ({PADDLE_JOB.api_version})"
-        raise NotFound.of(what, remedy="Install PaddlePaddle's operator")
+    return paddle_job_spec(schema, request.worker, request.servers, request.spec, roles)

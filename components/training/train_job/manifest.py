@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from podferry.contract.errors import NotFound, Refused
+from podferry.components.cluster_job.served_schema import typed
+from podferry.contract.errors import Refused
 from podferry.contract.workloads import map_at
 
 GROUP = "trainer.kubeflow.org"
@@ -39,7 +40,7 @@ def train_job_spec(
     """The spec of a TrainJob.
 
     Args:
-        schema: Of a TrainJob's spec, as served; see `spec_schema`.
+        schema: Of a TrainJob's spec, as served.
         runtime: `kind` and `name` of the runtime.
         trainer: `spec.trainer`: image, command, numNodes, resourcesPerNode, …
         more: Other members of the spec.
@@ -49,12 +50,15 @@ def train_job_spec(
     Raises:
         Refused: The served TrainJob cannot annotate pods.
     """
-    spec = {**more, "runtimeRef": {"apiGroup": GROUP, **runtime}}
-    if trainer:
-        spec["trainer"] = dict(trainer)
+    spec: dict[str, Any] = {
+        **more,
+        "runtimeRef": {"apiGroup": GROUP, **runtime},
+        **({"trainer": trainer} if trainer else {}),
+    }
+    spec = typed(spec, schema)
     if annotations:
         field, entry = _annotated(schema, target, annotations)
-        spec[field] = [*(more.get(field) or []), entry]
+        spec[field] = [*(spec.get(field) or []), entry]
     return spec
 
 
@@ -83,19 +87,6 @@ ENTRIES: Mapping[tuple[str, ...], Callable[[str, dict[str, str]], dict[str, Any]
     PATCHED: _patch,
     OVERRIDDEN: _override,
 }
-
-
-def spec_schema(document: Json, kind: str = "TrainJob") -> Json:
-    """The schema of a kind's spec in an OpenAPI v3 document of its group.
-
-    Raises:
-        NotFound: The group does not have the kind.
-    """
-    for schema in map_at(document, "components", "schemas").values():
-        kinds = schema.get("x-kubernetes-group-version-kind") or []
-        if any(one.get("kind") == kind for one in kinds):
-            return map_at(schema, "properties", "spec")
-    raise NotFound.of(f"the cluster does not serve {kind} of {GROUP}", remedy="Install Kubeflow Trainer")
 
 
 def _serves(schema: Json, path: tuple[str, ...]) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 from podferry.components.cluster_job.api_server import ApiServer
 from podferry.components.cluster_job.job_kind import TRAIN_JOB
 from podferry.components.cluster_job.run import Finished, JobRequest, run_training
-from podferry.components.cluster_job.settings import exact
-from podferry.components.training.train_job.manifest import spec_schema, train_job_spec
+from podferry.components.cluster_job.served_schema import served_schema
+from podferry.components.training.train_job.manifest import train_job_spec
 from podferry.contract.errors import AccessDenied, NotFound
 
 CLUSTER_RUNTIME = "ClusterTrainingRuntime"
@@ -40,20 +40,10 @@ def run_train_job(request: TrainJobRequest, run: str = "") -> Finished:
 
 
 def _spec(request: TrainJobRequest, api: ApiServer, annotations: Mapping[str, str]) -> dict[str, Any]:
-    schema = _served_schema(api)
+    schema = served_schema(api, TRAIN_JOB)
     _require_runtime(api, request)
     runtime = {"kind": request.runtime_kind, "name": request.runtime}
-    trainer, more = exact(request.trainer), exact(request.spec)
-    return train_job_spec(schema, runtime, trainer, more, request.target, annotations)
-
-
-def _served_schema(api: ApiServer) -> Mapping[str, Any]:
-    """The schema of a TrainJob's spec; every account may read it."""
-    try:
-        return spec_schema(api.get(f"/openapi/v3/apis/{TRAIN_JOB.api_version}"))
-    except NotFound as error:
-        what = f"the cluster does not serve {TRAIN_JOB.kind} ({TRAIN_JOB.api_version})"
-        raise NotFound.of(what, remedy="Install Kubeflow Trainer 2.1 or later") from error
+    return train_job_spec(schema, runtime, request.trainer, request.spec, request.target, annotations)
 
 
 def _require_runtime(api: ApiServer, request: TrainJobRequest) -> None:

@@ -110,6 +110,23 @@ def test_a_job_whose_image_does_not_exist_is_given_up() -> None:
     assert "ImagePullBackOff: Back-off pulling image x" in str(verdict.problems[0])
 
 
+def test_reasons_that_alternate_count_together() -> None:
+    """As a kubelet reports them, which pulls again after back-offs of up to five minutes."""
+    follower = Follower(TRAIN_JOB, "digits")
+    sequence = ["ErrImagePull", "ImagePullBackOff", "ContainerCreating", "ErrImagePull"]
+    for at, reason in enumerate(sequence):
+        assert follower.observe(seen(pods=[waiting(reason)], at=at * 180.0))[1] is None
+    assert follower.observe(seen(pods=[waiting("ImagePullBackOff")], at=720.0))[1] is not None
+
+
+def test_a_pod_that_has_run_waits_from_the_beginning() -> None:
+    follower = Follower(TRAIN_JOB, "digits")
+    assert follower.observe(seen(pods=[waiting("ErrImagePull")]))[1] is None
+    assert follower.observe(seen(pods=[pod(phase="Running")], at=500.0))[1] is None
+    assert follower.observe(seen(pods=[waiting("ErrImagePull")], at=700.0))[1] is None
+    assert follower.observe(seen(pods=[waiting("ErrImagePull")], at=1300.0))[1] is not None
+
+
 def test_a_job_without_a_running_pod_is_given_up_at_its_start_timeout_alone() -> None:
     patient, follower = Follower(TRAIN_JOB, "digits"), Follower(TRAIN_JOB, "digits", 100)
     unschedulable = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1"}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from podferry.components.cluster_job.settings import annotations_of, exact, settings_of
+from podferry.components.cluster_job.settings import annotations_of, settings_of
 from podferry.contract.errors import InvalidSpec
 
 
@@ -39,8 +39,3 @@ def test_annotations_are_text_and_empty_ones_are_left_out() -> None:
         "podferry.io/checkpoints": "s3://a/b",
         "podferry.io/inject": "true",
     }
-
-
-def test_doubles_of_kfp_are_integers_again() -> None:
-    assert exact({"replicas": 2.0, "ratio": 0.5, "list": [1.0]}) == {"replicas": 2, "ratio": 0.5, "list": [1]}
-    assert str(exact({"replicas": 2.0})) == "{'replicas': 2}"

@@ -17,7 +17,7 @@ ANNOTATIONS = {"worker": {"podferry.io/dataset": "s3://a/b"}}
 
 
 def test_the_workers_are_annotated_and_the_servers_are_not() -> None:
-    spec = paddle_job_spec(ROLE, ROLE, {"withGloo": 1}, ANNOTATIONS)
+    spec = paddle_job_spec({}, ROLE, ROLE, {"withGloo": 1}, ANNOTATIONS)
     assert spec["withGloo"] == 1
     job = {"apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "metadata": {"name": "digits"}}
     templates = {one.path: one for one in pod_templates_of({**job, "spec": spec})}
@@ -28,12 +28,12 @@ def test_the_workers_are_annotated_and_the_servers_are_not() -> None:
 
 def test_servers_have_settings_of_their_own() -> None:
     both = ANNOTATIONS | {"ps": {"podferry.io/checkpoints": "s3://a/c"}}
-    spec = paddle_job_spec(ROLE, ROLE, {}, both)
+    spec = paddle_job_spec({}, ROLE, ROLE, {}, both)
     assert spec["ps"]["template"]["metadata"]["annotations"] == both["ps"]
 
 
 def test_a_collective_training_has_no_servers() -> None:
-    assert set(paddle_job_spec(ROLE, {}, {}, ANNOTATIONS)) == {"worker"}
+    assert set(paddle_job_spec({}, ROLE, {}, {}, ANNOTATIONS)) == {"worker"}
 
 
 def test_annotations_of_the_author_stay() -> None:
@@ -41,14 +41,14 @@ def test_annotations_of_the_author_stay() -> None:
         **ROLE,
         "template": {**ROLE["template"], "metadata": {"annotations": {"a": "b"}, "labels": {"c": "d"}}},
     }
-    metadata = paddle_job_spec(own, {}, {}, ANNOTATIONS)["worker"]["template"]["metadata"]
+    metadata = paddle_job_spec({}, own, {}, {}, ANNOTATIONS)["worker"]["template"]["metadata"]
     assert metadata == {"annotations": {"a": "b", **ANNOTATIONS["worker"]}, "labels": {"c": "d"}}
     assert own["template"]["metadata"]["annotations"] == {"a": "b"}
 
 
 def test_all_that_is_missing_is_named() -> None:
     with pytest.raises(InvalidSpec) as caught:
-        paddle_job_spec({"replicas": 0, "template": ROLE["template"]}, {"replicas": 1}, {}, {})
+        paddle_job_spec({}, {"replicas": 0, "template": ROLE["template"]}, {"replicas": 1}, {}, {})
     assert [one.what for one in caught.value.problems] == [
         "worker.replicas: not an integer of 1 or more",
         "ps.template.spec.containers: there is none",

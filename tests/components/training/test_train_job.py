@@ -8,8 +8,8 @@ from google.protobuf import json_format
 from kfp import dsl
 
 from podferry.components import dataset, train_job
-from podferry.components.training.train_job.manifest import spec_schema, train_job_spec
-from podferry.contract.errors import InvalidSpec, NotFound, Refused
+from podferry.components.training.train_job.manifest import train_job_spec
+from podferry.contract.errors import InvalidSpec, Refused
 from podferry.contract.pod_templates import pod_templates_of
 
 ANNOTATIONS = {"podferry.io/dataset": "s3://a/b"}
@@ -71,17 +71,6 @@ def test_without_annotations_any_version_will_do() -> None:
 def test_a_schema_without_metadata_is_not_one_that_annotates() -> None:
     with pytest.raises(Refused):
         train_job_spec(schema_of("podTemplateOverrides", "[]", "spec"), RUNTIME, {}, {}, "node", ANNOTATIONS)
-
-
-def test_the_schema_is_found_by_its_kind() -> None:
-    def of(kind: str, schema: Any) -> Any:
-        kinds = [{"group": "trainer.kubeflow.org", "kind": kind, "version": "v1alpha1"}]
-        return {"x-kubernetes-group-version-kind": kinds, "properties": {"spec": schema}}
-
-    schemas = {"a": of("TrainJobList", {}), "b": of("TrainJob", {"x": 1}), "c": {"type": "string"}}
-    assert spec_schema({"components": {"schemas": schemas}}) == {"x": 1}
-    with pytest.raises(NotFound, match="Install Kubeflow Trainer"):
-        spec_schema({"components": {"schemas": {"a": schemas["a"]}}})
 
 
 def tasks_of(pipeline: Any) -> Any:
