@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from podferry.components.checkpoints.verify_checkpoint.task import verify_checkpoint
     from podferry.components.data.cache.task import cache
     from podferry.components.data.dataset.task import dataset
+    from podferry.components.data.prepare.prepared import Prepared, prepared
+    from podferry.components.data.prepare.task import prepare
+    from podferry.components.data.sync.task import sync
     from podferry.components.diagnosis.why.task import why
     from podferry.components.training.gpu_train.task import gpu_train
     from podferry.components.training.paddle_job.task import paddle_job
@@ -25,11 +28,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Ferry",
+    "Prepared",
     "cache",
     "dataset",
     "ferry",
     "gpu_train",
     "paddle_job",
+    "prepare",
+    "prepared",
+    "sync",
     "train",
     "train_component",
     "train_job",
@@ -39,11 +46,15 @@ __all__ = [
 
 MODULES = {
     "Ferry": "podferry.trainer",
+    "Prepared": "podferry.components.data.prepare.prepared",
     "cache": "podferry.components.data.cache.task",
     "dataset": "podferry.components.data.dataset.task",
     "ferry": "podferry.trainer",
     "gpu_train": "podferry.components.training.gpu_train.task",
     "paddle_job": "podferry.components.training.paddle_job.task",
+    "prepare": "podferry.components.data.prepare.task",
+    "prepared": "podferry.components.data.prepare.prepared",
+    "sync": "podferry.components.data.sync.task",
     "train": "podferry.components.training.train.task",
     "train_component": "podferry.components.training.train.component",
     "train_job": "podferry.components.training.train_job.task",

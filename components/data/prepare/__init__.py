@@ -1,0 +1,1 @@
+"""Converts a dataset once for each content and parameters."""

@@ -1,0 +1,1 @@
+"""Syncs a destination with a dataset."""
