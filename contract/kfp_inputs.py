@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from podferry.contract.errors import InvalidSpec
+from podferry.contract.kfp_run_folders import run_of, without_runs
 
 REFERENCE_KEY = "podferry-reference"
 """The metadata field with the reference of a dataset artifact."""
@@ -38,21 +39,14 @@ COMPILER_INPUTS = frozenset(
 )
 """Inputs that KFP's compiler adds to a task if a resource or the image is another task's output. They do not
 distinguish training runs: one that gets more memory after an out-of-memory kill resumes."""
+PLATFORM_TYPES = frozenset({"TASK_CONFIG", "TASK_FINAL_STATUS"})
+"""Types of inputs that KFP fills in itself: with the pod's resources, for example."""
 PLACEHOLDER = re.compile(r"\{\{\$\.inputs\.parameters\['([^']*)'\]\}\}")
-UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 MAX_EXACT_INTEGER = 2**53
 """The largest integer up to which doubles are exact; KFP's numbers are doubles."""
-RUN_FOLDER = re.compile(rf".+-\d{{4}}(-\d\d){{5}}-\d{{6}}|{UUID.pattern}", re.IGNORECASE)
-"""A run's folder in the pipeline root: pipeline and time under KFP's local runner, a UUID on a cluster."""
 HASH_DIGITS = 12
 CANONICAL_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 T = TypeVar("T")
-
-
-def without_runs(location: str) -> str:
-    """A location with `*` for the names of runs: a step that is run again writes to another folder."""
-    parts = ("*" if RUN_FOLDER.fullmatch(part) else part for part in location.split("/"))
-    return UUID.sub("*", "/".join(parts))
 
 
 class Artifact(msgspec.Struct, frozen=True):
@@ -88,7 +82,7 @@ class KfpInputs(msgspec.Struct, frozen=True):
     """The inputs of a KFP step.
 
     Attributes:
-        pipeline: The pipeline's name.
+        pipeline: The pipeline's name; empty under KFP's local runner.
         run_id: The run's id; under KFP's local runner the run's folder, which is part of the output paths.
         component: The component's name, shared by all its tasks.
         parameters: Values by name, including defaults, with f-strings filled in.
@@ -140,6 +134,7 @@ class _ExecutorInput(msgspec.Struct):
 
 
 class _Parameter(msgspec.Struct, rename="camel"):
+    parameter_type: str = ""
     default_value: Any = None
 
 
@@ -171,11 +166,11 @@ def _executor_inputs(command: tuple[str, ...]) -> KfpInputs | None:
     if text is None:
         return None
     document = _document(text, _ExecutorInput, "--executor_input")
-    given = document.inputs
+    given, written = document.inputs, run_of(document.outputs.output_file)
     component = _document(flags.get("--component_spec") or "{}", _ComponentSpec, "--component_spec")
     return KfpInputs(
-        pipeline=flags.get("--pipeline_name") or "",
-        run_id=flags.get("--run_id") or _run_folder(document.outputs.output_file),
+        pipeline=flags.get("--pipeline_name") or written.pipeline,
+        run_id=flags.get("--run_id") or written.run,
         component=component.executor_label.removeprefix("exec-"),
         parameters=_parameters(given.parameter_values, component.input_definitions.parameters),
         artifacts={name: found.artifacts for name, found in sorted(given.artifacts.items())},
@@ -196,15 +191,10 @@ def _distinguishes_runs(name: str) -> bool:
     return not name.startswith(UNDECLARED_PREFIX) or UNDECLARED_DATASET.fullmatch(name) is not None
 
 
-def _run_folder(output_file: str) -> str:
-    """The run in `<root>/<run>/…/<task>/<file>` or `<root>/<pipeline>/<run>/<task>/<execution>/<file>`."""
-    folders = output_file.split("/")[:-2]
-    return next((name for name in reversed(folders) if RUN_FOLDER.fullmatch(name)), "")
-
-
 def _parameters(given: Mapping[str, Any], declared: Mapping[str, _Parameter]) -> dict[str, Any]:
     defaults = {name: one.default_value for name, one in declared.items()}
     compiled = COMPILER_INPUTS - declared.keys()
+    compiled |= {name for name, one in declared.items() if one.parameter_type in PLATFORM_TYPES}
     added = [name for name in given if name.startswith(CHANNEL_PREFIX) or name in compiled]
     values = {name: _fill(value, given) for name, value in given.items() if name not in added}
     return {name: _plain(value) for name, value in sorted((defaults | values).items()) if value is not None}

@@ -159,10 +159,22 @@ OWNERS: Mapping[str, Callable[[str, str, Mapping[str, str]], tuple[str, str]]] =
 """How the topmost owner is found for pods whose own owner is made by another object."""
 
 
+def sibling_task(node: str, task: str) -> str:
+    """A task with the inner pipelines above it; `node` is Argo's path of any node in the same pipeline."""
+    return ".".join([*_inner_pipelines(_levels(node)), task])
+
+
 def _task(metadata: Mapping[str, Any], inputs: KfpInputs) -> str:
     """The task and the inner pipelines above it, or the component's name if Argo gives no path."""
-    path = BRACKETS.sub("", labels_and_annotations(metadata).get(NODE_NAME, "")).split(".")
-    if path[-1] != "executor" or len(path) < 3:
-        return inputs.component
-    *above, task = path[1:-1]
-    return ".".join([*(level for level in above if not COMPILED_LEVEL.fullmatch(level)), task])
+    levels = _levels(labels_and_annotations(metadata).get(NODE_NAME, ""))
+    return ".".join([*_inner_pipelines(levels), levels[-1]]) if levels else inputs.component
+
+
+def _levels(node: str) -> list[str]:
+    """What is above an executor in Argo's path, without the workflow; empty for another node."""
+    path = BRACKETS.sub("", node).split(".")
+    return path[1:-1] if path[-1] == "executor" else []
+
+
+def _inner_pipelines(levels: list[str]) -> list[str]:
+    return [level for level in levels[:-1] if not COMPILED_LEVEL.fullmatch(level)]

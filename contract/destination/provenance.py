@@ -11,7 +11,7 @@ from itertools import zip_longest
 import msgspec
 
 from podferry.contract.dataset_reference import parse_reference
-from podferry.contract.kfp_inputs import without_runs
+from podferry.contract.kfp_run_folders import without_runs
 from podferry.contract.program import SHELL, Program
 
 UNNAMED = frozenset(f"{kind}{word}" for kind in ("", "python", "pypy", SHELL) for word in ("", " -", " -c"))

@@ -1,6 +1,7 @@
 """Complete pipelines under KFP's local runner: dataset → cache → train → verify, between folders."""
 
 # KFP reads annotations as values: no `from __future__ import annotations` here.
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,6 +78,27 @@ def sweep(reference: str, checkpoints: str) -> None:
     verify_checkpoint(checkpoints, lineages=dsl.Collected(trained.output))
 
 
+@dsl.pipeline(name="nightly")
+def nightly(uri: str, checkpoints: str, until: int) -> None:
+    frozen = dataset(uri)
+    trained = train(reference=frozen.outputs["reference"], checkpoints=checkpoints, lr=0.1, until=until)
+    gpu_train(trained, dataset=frozen.outputs["reference"], checkpoints=checkpoints, gpus=0)
+    verify_checkpoint(of=trained, full=True)
+
+
+@dsl.pipeline(name="trials")
+def trials(reference: str, checkpoints: str) -> None:
+    with dsl.ParallelFor([0.1, 0.2]) as lr:
+        verify_checkpoint(of=train(reference=reference, checkpoints=checkpoints, lr=lr))
+
+
+@dsl.pipeline(name="pair")
+def pair(reference: str, checkpoints: str, other: str) -> None:
+    one = train(reference=reference, checkpoints=checkpoints, lr=0.1)
+    two = train(reference=reference, checkpoints=f"{other}/two", lr=0.2)
+    verify_checkpoint(of=[one, two])
+
+
 def commits(destination: str) -> list[str]:
     return sorted(path.name for path in Path(destination[7:]).glob("*/.podferry/commits/*"))
 
@@ -94,6 +116,51 @@ def test_a_run_is_verified_and_the_next_one_resumes(
     assert len(commits(destination)) == 2
     assert "another run's" in capfd.readouterr().out
     verify_alone(checkpoints=destination, lineages=[lineage])
+
+
+def test_a_training_from_the_cache_is_green_until_its_checkpoint_is_damaged(
+    digits: Path, destination: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    runner = local.SubprocessRunner(use_venv=False)
+    local.init(runner, pipeline_root=str(tmp_path / "root"), enable_caching=True)
+    for _ in range(2):
+        nightly(uri=str(digits), checkpoints=destination, until=2)
+    written = re.findall(
+        r"Wrote executor output file to .*/(.+)/executor_output.json", capfd.readouterr().out
+    )
+    assert written.count("train") == 1, "the second run was not answered from the cache"
+    assert len(commits(destination)) == 2
+    (lineage,) = Path(destination[7:]).iterdir()
+    (weights,) = lineage.glob("step-2*/step-2.pt")
+    weights.write_text("3 after 0")
+    with pytest.raises(RuntimeError, match="verify-checkpoint"):
+        nightly(uri=str(digits), checkpoints=destination, until=2)
+    assert "step-2.pt is damaged" in capfd.readouterr().out
+
+
+def test_a_training_that_saved_nothing_is_red(
+    digits: Path, destination: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(RuntimeError, match="verify-checkpoint"):
+        nightly(uri=str(digits), checkpoints=destination, until=0)
+    assert "has no committed checkpoint" in capfd.readouterr().out
+
+
+def test_every_trial_of_a_sweep_is_verified_by_itself(
+    digits: Path, destination: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        trials(reference=str(digits), checkpoints=destination)
+    assert len(list(Path(destination[7:]).iterdir())) == 2
+    assert capfd.readouterr().out.count("complete") >= 4
+
+
+def test_several_trainings_at_several_places(
+    digits: Path, destination: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pair(reference=str(digits), checkpoints=f"{destination}/one", other=destination)
+    assert len(list(Path(destination[7:]).iterdir())) == 2
+    assert capfd.readouterr().out.count("complete") >= 2
 
 
 @pytest.mark.filterwarnings("ignore:.*have no effect in the current local runner:UserWarning")

@@ -34,6 +34,11 @@ class LineageHead:
         return self.store.lineage
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it has no commit at all."""
+        return self.commit is None and self.problem is None
+
+    @property
     def doubt(self) -> Problem | None:
         """Why the newest checkpoint may be incomplete."""
         commit = self.commit

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from podferry.components.checkpoints.verify_checkpoint.lineage_head import LineageHead, read_head
 from podferry.components.log_tables import print_line, print_table
 from podferry.components.store_access import step_store_config
+from podferry.components.trained_task.locate import TrainedPlace
 from podferry.components.verdict import verdict
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import PermanentError, Problem
@@ -26,7 +27,7 @@ from podferry.storage.store import Store, StoreConfig
 
 CONCURRENCY = 16
 """Lineages verified in parallel: enough for a sweep, and few enough for any store."""
-REMEDY = "Pass the training's lineage as `lineages`, or set any_run to count every run's"
+REMEDY = "Pass the training's task as `of`, or set any_run to count every run's"
 
 
 class Unsafe(PermanentError):
@@ -50,6 +51,7 @@ class VerifyRequest:
         any_run: All lineages at the destination, committed by any run.
         full: Read every byte and compare checksums.
         allow_doubtful: Only name doubtful checkpoints.
+        otherwise: The lineages to verify instead, if nothing is in `lineages`.
     """
 
     checkpoints: str
@@ -58,6 +60,7 @@ class VerifyRequest:
     any_run: bool = False
     full: bool = False
     allow_doubtful: bool = False
+    otherwise: tuple[str, ...] = ()
 
     @property
     def this_run_only(self) -> bool:
@@ -92,9 +95,34 @@ def verify(request: VerifyRequest, endpoint: str = "", region: str = "") -> list
     return asyncio.run(_verify(request, step_store_config(endpoint, region)))
 
 
-def verify_or_exit(request: VerifyRequest, endpoint: str = "", region: str = "") -> list[VerifiedLineage]:
-    """The same for a step, which ends with its verdict, and with exit code 76 if there are only doubts."""
+def verify_or_exit(
+    request: VerifyRequest, endpoint: str = "", region: str = "", places: Sequence[TrainedPlace] = ()
+) -> list[VerifiedLineage]:
+    """The same for a step, which ends with its verdict, and with exit code 76 if there are only doubts.
+
+    With `places`, verifies the lineages of these training tasks.
+    """
+    if places:
+        return verdict(verify_places, request, endpoint, region, places)
     return verdict(verify, request, endpoint, region)
+
+
+def verify_places(
+    request: VerifyRequest, endpoint: str, region: str, places: Sequence[TrainedPlace]
+) -> list[VerifiedLineage]:
+    """Verify the lineage of each training task, with the options of `request`. Raises as `verify`."""
+    verified: list[VerifiedLineage] = []
+    errors: list[Unsafe] = []
+    for place in places:
+        first, *others = place.lineages
+        one = replace(request, checkpoints=place.checkpoints, lineages=(first,), otherwise=tuple(others))
+        try:
+            verified += verify(one, endpoint or place.endpoint, region or place.region)
+        except Unsafe as error:
+            errors.append(error)
+    kind = Doubtful if all(isinstance(error, Doubtful) for error in errors) else Unsafe
+    kind.raise_any(problem for error in errors for problem in error.problems)
+    return verified
 
 
 async def _verify(request: VerifyRequest, config: StoreConfig) -> list[VerifiedLineage]:
@@ -139,6 +167,9 @@ class Verification:
         """The heads of the selected lineages, sorted by name."""
         names = self._request.lineages or await self._lineages()
         heads = await asyncio.gather(*map(self._read_head, sorted(set(names))))
+        if self._request.otherwise and all(head.is_empty for head in heads):
+            others = await asyncio.gather(*map(self._read_head, self._request.otherwise))
+            heads = [head for head in others if not head.is_empty] or heads
         if not self._request.this_run_only:
             return heads
         return [head for head in heads if head.belongs_to(self._request.runs)]
@@ -157,7 +188,9 @@ class Verification:
             return [head.problem]
         commit, request = head.commit, self._request
         if commit is None:
-            remedy = "Look at the log of the training's podferry container: nothing was uploaded"
+            remedy = "Look at the log of the training's podferry container: nothing was uploaded there"
+            if request.otherwise:
+                remedy += "; if its code names another lineage, give lineages="
             return [Problem(f"{head.lineage} has no committed checkpoint", str(head.store.uri), remedy)]
         if request.this_run_only and commit.run not in request.runs:
             measured = f"{commit.name} of run {commit.run or 'none'}, {commit.created:%Y-%m-%d %H:%M:%S %Z}"
