@@ -239,6 +239,11 @@ class FerrySpec(msgspec.Struct, frozen=True):
         return (*self.datasets, *self.mounted)
 
     @property
+    def has_destination(self) -> bool:
+        """Whether there are checkpoints or outputs, and so a lineage."""
+        return bool(self.checkpoints or self.outputs)
+
+    @property
     def needs_agent(self) -> bool:
         """Whether there is anything to stage, upload or restore."""
-        return bool(self.datasets or self.checkpoints or self.outputs)
+        return bool(self.datasets) or self.has_destination

@@ -16,10 +16,17 @@ from podferry.cli.run.executable import exec_problem, start, start_problem
 from podferry.cli.run.signals import Interrupted, RunSignals
 from podferry.contract.errors import PermanentError, Problem, Unavailable
 from podferry.contract.exit_codes import EXIT_DOUBTFUL, EXIT_FAILED, EXIT_NEVER, EXIT_NOT_DURABLE
-from podferry.contract.http_api import AGENT_VARIABLE, Durability, Gate
+from podferry.contract.http_api import (
+    AGENT_VARIABLE,
+    CHECKPOINTS_VARIABLE,
+    RESTORED_FILE_VARIABLE,
+    Durability,
+    Gate,
+)
 from podferry.contract.suggest import did_you_mean
 from podferry.sidecar.control.doubt_report import doubt_report
 from podferry.sidecar.control.progress_bar import prefetch_bars
+from podferry.sidecar.control.restored_file import write_restored
 from podferry.sidecar.launch.durability_wait import DurabilityWait, names_of, report_left
 from podferry.sidecar.launch.launch_options import LaunchOptions
 from podferry.sidecar.launch.local_agent import LocalAgent, launch
@@ -91,9 +98,10 @@ def command(command: tuple[str, ...], durable_timeout: float, polling: bool, **o
     For example: podferry run --dataset ./data --checkpoints s3://bucket/run -- python train.py
 
     COMMAND finds its directories in PODFERRY_DATASET (PODFERRY_DATASET_NAME for a dataset with a name),
-    PODFERRY_CHECKPOINTS, PODFERRY_OUTPUTS and, if it resumes, PODFERRY_RESTORED. The exit code is that of
-    COMMAND. If COMMAND succeeds, it is 74 if its last checkpoint or its outputs are not uploaded, and 76 if
-    nothing proves that its last checkpoint is complete.
+    PODFERRY_CHECKPOINTS, PODFERRY_OUTPUTS and, if it resumes, PODFERRY_RESTORED; PODFERRY_RESTORED_FILE is a
+    file with that path, as in a pod, and PODFERRY_LINEAGE the lineage. The exit code is that of COMMAND. If
+    COMMAND succeeds, it is 74 if its last checkpoint or its outputs are not uploaded, and 76 if nothing
+    proves that its last checkpoint is complete.
     """
     _reject_option(command[0])
     quiet = options.pop("quiet")
@@ -157,9 +165,19 @@ def _run(command: tuple[str, ...], agent: LocalAgent, signals: RunSignals, optio
         print_problems(gate.problems)
         return EXIT_FAILED if gate.retryable else EXIT_NEVER
     print_message(gate.summary)
-    code = _train(command, {AGENT_VARIABLE: agent.url, **gate.environment}, agent, signals)
+    code = _train(command, _environment(gate, agent), agent, signals)
     durability = _wait(agent, signals, options.durable_timeout, code)
     return _conclude(code, durability, doubt_report(durability, agent.client))
+
+
+def _environment(gate: Gate, agent: LocalAgent) -> dict[str, str]:
+    """The trainer's variables."""
+    environment = {AGENT_VARIABLE: agent.url, **gate.environment}
+    if CHECKPOINTS_VARIABLE in environment:
+        file = agent.run.directory.restored_file
+        write_restored(gate, file)
+        environment[RESTORED_FILE_VARIABLE] = str(file)
+    return environment
 
 
 def _train(

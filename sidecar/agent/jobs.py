@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podferry.contract.http_api import CHECKPOINTS_VARIABLE, OUTPUTS_VARIABLE, RESTORED_VARIABLE
+from podferry.contract.http_api import (
+    CHECKPOINTS_VARIABLE,
+    LINEAGE_VARIABLE,
+    OUTPUTS_VARIABLE,
+    RESTORED_VARIABLE,
+)
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.dataset.all_datasets_job import DatasetsJob
 from podferry.sidecar.state.agent_state import AgentState
@@ -44,6 +49,8 @@ class Jobs:
     def environment(self) -> dict[str, str]:
         """The trainer's environment, with its own paths."""
         environment = {dataset.variable: dataset.path for dataset in self._spec.datasets}
+        if self._spec.lineage is not None and self._spec.has_destination:
+            environment[LINEAGE_VARIABLE] = self._spec.lineage
         if self._spec.outputs is not None:
             environment[OUTPUTS_VARIABLE] = self._spec.outputs.path
         if self._spec.checkpoints is not None and self.checkpoints is not None:

@@ -9,6 +9,7 @@ down.
     <run>/ended        exists once the command has asked its agent to end
     <run>/record.json  what the run is: `podferry.sidecar.launch.run_record`
     <run>/control      the agent's own, with the journal
+    <run>/control/restored  what training resumes from, for the trainer
 """
 
 from __future__ import annotations
@@ -39,6 +40,11 @@ class RunDirectory:
     def control(self) -> Path:
         """The agent's own directory."""
         return self.path / "control"
+
+    @property
+    def restored_file(self) -> Path:
+        """The trainer's `PODFERRY_RESTORED_FILE`."""
+        return self.control / "restored"
 
     @property
     def record(self) -> Path:

@@ -6,14 +6,16 @@ Loads little and starts fast: it is one more container in every pod.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
 from podferry.contract.errors import Unavailable
 from podferry.contract.exit_codes import EXIT_NEVER
-from podferry.contract.http_api import Gate
+from podferry.contract.http_api import RESTORED_FILE_VARIABLE, Gate
 from podferry.sidecar.control.command_options import NO_AGENT, add_options
 from podferry.sidecar.control.http_client import AgentClient
+from podferry.sidecar.control.restored_file import write_restored
 from podferry.sidecar.control.termination_message import TERMINATION_LOG, leave_message
 
 REPORT_SECONDS = 10.0
@@ -36,9 +38,20 @@ def main(arguments: list[str]) -> int:
         return _fail(str(error), options.termination_log, 1)
     if gate.open:
         _report(gate)
-        return 0
+        return _write_restored(gate, options.termination_log)
     reason = "podferry: " + "\n".join(map(str, gate.problems))
     return _fail(reason, options.termination_log, 1 if gate.retryable else EXIT_NEVER)
+
+
+def _write_restored(gate: Gate, termination_log: Path) -> int:
+    """Write the file that the pod's trainer reads, if it has one; the exit code."""
+    file = os.environ.get(RESTORED_FILE_VARIABLE)
+    try:
+        if file:
+            write_restored(gate, Path(file))
+    except OSError as error:
+        return _fail(f"podferry: {file} cannot be written: {error.strerror}", termination_log, 1)
+    return 0
 
 
 def _report(gate: Gate) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,12 +41,23 @@ def until_durable(step):
         time.sleep(0.2)
 """
 """The trainer's image has no podferry: it asks the agent by HTTP."""
-SAVES_AGAIN = f"""{ASKS}
+STARTS = """
+def start():
+    file = pathlib.Path(os.environ["PODFERRY_RESTORED_FILE"])
+    try:
+        file.write_text("another")
+    except OSError as error:
+        say(lineage=os.environ["PODFERRY_LINEAGE"], lines=file.read_text().splitlines(), error=error.errno)
+"""
+"""`start()` says what the trainer resumes from, which it may not change."""
+SAVES_AGAIN = f"""{ASKS}{STARTS}
+start()
 for step in range(1, {SAVES + 1}):
     write(step, {MIB})
     until_durable(step)
 """
-RESUMES = f"""{COMMON}
+RESUMES = f"""{COMMON}{STARTS}
+start()
 say(files={{path.name: [path.stat().st_size, chr(path.read_bytes()[0])] for path in checkpoints.iterdir()}})
 """
 MARKS = f"""{ASKS}
@@ -69,7 +81,7 @@ class Result(NamedTuple):
         outcome: Of its pod.
         commits: Of its lineage, and their bytes by name.
         printed: What the trainer printed, in order.
-        found: What the pod after it found: sizes and first bytes, by name.
+        found: What the pod after it printed; last, the sizes and first bytes that it found, by name.
     """
 
     outcome: Outcome
@@ -100,7 +112,7 @@ def keeps(namespace: Namespace) -> Result:
     result = collect_result(namespace, "kept", SAVES_AGAIN, keep_remote=KEPT)
     later = namespace.run(trainer(namespace, "resumes", "kept", RESUMES, keep_remote=KEPT), 120)
     assert later.succeeded, later
-    return result._replace(found=log_entries(later)[0]["files"])
+    return result._replace(found=log_entries(later))
 
 
 def marks(namespace: Namespace) -> Result:
@@ -136,7 +148,14 @@ def test_the_newest_commit_verifies_and_restores(
     site.bucket.podferry("checkpoints", "restore", place, "kept", "--to", str(tmp_path / "back"))
     back = {path.name: path.read_bytes() for path in (tmp_path / "back").iterdir()}
     assert back == {f"step-{SAVES}.bin": b"%d" % SAVES * MIB}
-    assert result.found == {f"step-{SAVES}.bin": [MIB, str(SAVES)]}
+    assert result.found[-1]["files"] == {f"step-{SAVES}.bin": [MIB, str(SAVES)]}
+
+
+def test_the_trainer_finds_its_lineage_and_what_it_resumes_from(results: Scenarios[Result]) -> None:
+    fresh, resumed = results["kept"].printed[0], results["kept"].found[0]
+    assert fresh == {"lineage": "kept", "lines": [], "error": errno.EROFS}
+    restored = f"/dev/shm/checkpoints/step-{SAVES}.bin"
+    assert resumed == {"lineage": "kept", "lines": [restored], "error": errno.EROFS}
 
 
 def test_what_is_not_marked_is_never_committed(results: Scenarios[Result]) -> None:

@@ -17,6 +17,8 @@ data = pathlib.Path(os.environ["PODFERRY_DATASET"])
 checkpoints = pathlib.Path(os.environ["PODFERRY_CHECKPOINTS"])
 print("files", sorted(path.name for path in data.iterdir()))
 print("restored", os.path.basename(os.environ.get("PODFERRY_RESTORED", "nothing")))
+print("file", [os.path.basename(line) for line in open(os.environ["PODFERRY_RESTORED_FILE"])])
+print("lineage", os.environ["PODFERRY_LINEAGE"])
 step = int(sys.argv[1])
 (checkpoints / f"step-{step}.bin").write_bytes(b"weights of %d" % step)
 """

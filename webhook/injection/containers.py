@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from podferry.contract.errors import Problem
-from podferry.contract.http_api import AGENT_VARIABLE, SPEC_VARIABLE
+from podferry.contract.http_api import AGENT_VARIABLE, RESTORED_FILE_VARIABLE, SPEC_VARIABLE
 from podferry.contract.location_guards import GUARDS_VARIABLE, UNGUARDED, encode_guards
 from podferry.contract.pod_binding import MADE_FOR_VARIABLE, POD_VARIABLE, STAMP_VARIABLE
 from podferry.contract.spec import FerrySpec
@@ -23,8 +23,10 @@ from podferry.webhook.injection.volumes import (
     OUTPUT_DIR,
     OUTPUT_SECRET_DIR,
     PINS_DIR,
+    RESTORED_FILE,
     dataset_dir,
     dataset_secret_dir,
+    gate_mounts,
     sidecar_mounts,
 )
 from podferry.webhook.pod.pod_json import GATE, SIDECAR, escape_dollars
@@ -101,8 +103,12 @@ def _network(policy: Policy) -> Iterator[dict[str, str]]:
 
 def gate(injection: ResolvedInjection, policy: Policy) -> dict[str, Any]:
     """The last init container: succeeds when the data is complete, else fails with the reason."""
-    url = agent_url(policy, injection.agent_host)
-    return _gate(policy, ["wait"], url, injection.run_as, injection.limits)
+    url, spec = agent_url(policy, injection.agent_host), injection.spec
+    container = _gate(policy, ["wait"], url, injection.run_as, injection.limits)
+    if spec.checkpoints:
+        container["env"].append(variable(RESTORED_FILE_VARIABLE, RESTORED_FILE))
+        container["volumeMounts"] = list(gate_mounts(spec))
+    return container
 
 
 def refusing_gate(problems: Sequence[Problem], policy: Policy, limits: AgentLimits) -> dict[str, Any]:

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podferry.contract.errors import Problem
-from podferry.contract.http_api import AGENT_VARIABLE, CHECKPOINTS_VARIABLE, OUTPUTS_VARIABLE
+from podferry.contract.http_api import (
+    AGENT_VARIABLE,
+    CHECKPOINTS_VARIABLE,
+    LINEAGE_VARIABLE,
+    OUTPUTS_VARIABLE,
+    RESTORED_FILE_VARIABLE,
+)
 from podferry.contract.spec import FerrySpec
 from podferry.webhook.injection.agent_address import LOOPBACK
+from podferry.webhook.injection.volumes import RESTORED_FILE
 from podferry.webhook.pod.pod_json import Json, escape_dollars
 from podferry.webhook.policy.policy import Policy
 
@@ -30,8 +37,11 @@ def trainer_environment(spec: FerrySpec, url: str) -> Iterator[dict[str, str]]:
         yield variable(dataset.variable, dataset.path)
     if spec.checkpoints:
         yield variable(CHECKPOINTS_VARIABLE, spec.checkpoints.path)
+        yield variable(RESTORED_FILE_VARIABLE, RESTORED_FILE)
     if spec.outputs:
         yield variable(OUTPUTS_VARIABLE, spec.outputs.path)
+    if spec.has_destination and spec.lineage:
+        yield variable(LINEAGE_VARIABLE, spec.lineage)
 
 
 def environment_problems(container: Json, spec: FerrySpec, url: str) -> Iterator[Problem]:

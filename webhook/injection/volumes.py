@@ -26,6 +26,9 @@ OUTPUT_SECRET_VOLUME = "podferry-outputs-secret"  # noqa: S105 - a volume's name
 CHECKPOINT_SUBPATH = "files"
 """The trainer's part of the checkpoint volume; hard-link holds are next to it, safe from its `rm -rf`."""
 
+RESTORED_SUBPATH = "restored"
+"""A part of the same volume that the gate writes and the trainer only reads."""
+
 ROOT_DIR = "/podferry"
 CONTROL_DIR = f"{ROOT_DIR}/control"
 DATASET_DIR = f"{ROOT_DIR}/data"
@@ -40,6 +43,10 @@ DATASET_SECRETS_DIR = f"{ROOT_DIR}/secrets/datasets"
 CHECKPOINT_SECRET_DIR = f"{ROOT_DIR}/secrets/checkpoints"
 OUTPUT_SECRET_DIR = f"{ROOT_DIR}/secrets/outputs"
 """Mount points in the agent's container."""
+
+RESTORED_DIR = f"{ROOT_DIR}/restored"
+RESTORED_FILE = f"{RESTORED_DIR}/path"
+"""In the gate and in the trainer: the file that says what training resumes from."""
 
 CONTROL_BYTES = 16 * MIB
 """Journal and status take kilobytes; the memory sum counts them as resident."""
@@ -102,6 +109,12 @@ def sidecar_mounts(spec: FerrySpec) -> Iterator[dict[str, Any]]:
         yield {**_mount(name, path), "readOnly": True}
 
 
+def gate_mounts(spec: FerrySpec) -> Iterator[dict[str, Any]]:
+    """Mounts of the gate: what it writes for the trainer."""
+    if spec.checkpoints:
+        yield {**_mount(CHECKPOINT_VOLUME, RESTORED_DIR), "subPath": RESTORED_SUBPATH}
+
+
 def trainer_mounts(spec: FerrySpec, *, with_shm: bool) -> Iterator[dict[str, Any]]:
     """Mounts of the trainer: datasets read-only, the visible part of checkpoints, outputs."""
     if with_shm:
@@ -114,6 +127,7 @@ def trainer_mounts(spec: FerrySpec, *, with_shm: bool) -> Iterator[dict[str, Any
         yield {**mount, "subPath": mounted.parsed.uri.key} if claimed else mount
     if spec.checkpoints:
         yield {**_mount(CHECKPOINT_VOLUME, spec.checkpoints.path), "subPath": CHECKPOINT_SUBPATH}
+        yield from ({**mount, "readOnly": True} for mount in gate_mounts(spec))
     if spec.outputs:
         yield _mount(OUTPUT_VOLUME, spec.outputs.path)
 
@@ -144,6 +158,10 @@ def has_shm(container: Json) -> bool:
 def mount_problems(pod: Json, container: Json, spec: FerrySpec) -> Iterator[Problem]:
     """The user's mounts that podferry's mounts cannot be combined with."""
     found, mounts = volumes_of(pod), [(_directory(one), one) for one in mounts_of(container)]
+    for theirs, mount in mounts if spec.checkpoints else []:
+        if theirs.startswith(f"{RESTORED_DIR}/"):
+            what = "the training container mounts something where podferry says what training resumes from"
+            yield Problem(what, _both(mount, RESTORED_DIR), "Mount it elsewhere")
     for key, path in directories_of(spec):
         own = f"{path}/"
         for theirs, mount in mounts:

@@ -25,7 +25,7 @@ from tests.support.run_command import TRAIN, newest, run, wait_for
 def test_data_is_staged_and_the_checkpoint_durable_on_return(command: list[str], tmp_path: Path) -> None:
     done = run([*command, "1"])
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["files ['a', 'b']", "restored nothing"]
+    assert done.stdout.splitlines() == ["files ['a', 'b']", "restored nothing", "file []", "lineage t"]
     assert newest(tmp_path)["name"] == "step-1"
     assert "last durable checkpoint: step-1" in done.stderr
 
@@ -33,7 +33,7 @@ def test_data_is_staged_and_the_checkpoint_durable_on_return(command: list[str],
 def test_the_next_run_resumes(command: list[str], tmp_path: Path) -> None:
     run([*command, "1"])
     done = run([*command, "2"])
-    assert "restored step-1.bin" in done.stdout
+    assert done.stdout.splitlines()[1:3] == ["restored step-1.bin", r"file ['step-1.bin\n']"]
     assert "set restore to never" in done.stderr
     assert newest(tmp_path)["sequence"] == 2
 

@@ -40,6 +40,22 @@ def test_open_gate_exits_0_and_prints_the_summary(
     assert capsys.readouterr().err.splitlines() == ["prefetching: 1 of 2", "2 files"]
 
 
+def test_it_writes_what_the_trainer_resumes_from(
+    monkeypatch: pytest.MonkeyPatch, message: Path, tmp_path: Path
+) -> None:
+    gate = Gate(open=True, environment={"PODFERRY_RESTORED": "/dev/shm/checkpoints/step-7"})
+    answers(monkeypatch, gate, gate, Gate(open=False, problems=(Problem("too large"),)))
+    monkeypatch.setenv("PODFERRY_RESTORED_FILE", str(tmp_path / "path"))
+    assert run(message) == 0
+    assert (tmp_path / "path").read_text() == "/dev/shm/checkpoints/step-7\n"
+    monkeypatch.setenv("PODFERRY_RESTORED_FILE", str(tmp_path / "missing" / "path"))
+    assert run(message) == 1
+    assert "missing/path cannot be written: No such file or directory" in message.read_text()
+    monkeypatch.setenv("PODFERRY_RESTORED_FILE", str(tmp_path / "other"))
+    assert run(message) == 78
+    assert not (tmp_path / "other").exists()
+
+
 def test_what_never_works_has_its_own_code_and_all_problems(
     monkeypatch: pytest.MonkeyPatch, message: Path
 ) -> None:

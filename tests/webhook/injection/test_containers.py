@@ -61,7 +61,8 @@ def test_the_agents_flags_name_its_mounts(containers: Callable[..., tuple[Pod, P
         assert any(f"{directory}/".startswith(f"{path}/") for path in mounted), flag
     assert agent["restartPolicy"] == "Always"
     assert "restartPolicy" not in waiting
-    assert "volumeMounts" not in waiting
+    mount = {"name": "podferry-checkpoints", "mountPath": "/podferry/restored", "subPath": "restored"}
+    assert waiting["volumeMounts"] == [mount]
 
 
 def test_a_pod_without_checkpoints_gets_no_flags_for_them(

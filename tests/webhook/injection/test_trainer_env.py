@@ -19,15 +19,17 @@ ALL = {
 
 def test_the_trainer_gets_the_paths_of_what_it_has(spec: Callable[..., FerrySpec], policy: Policy) -> None:
     url = agent_url(msgspec.structs.replace(policy, agent_port=9000), "127.1.2.3")
-    found = {one["name"]: one["value"] for one in trainer_environment(spec(**ALL), url)}
-    wanted = spec(**ALL)
+    wanted = msgspec.structs.replace(spec(**ALL), lineage="trial-$(x)")
+    found = {one["name"]: one["value"] for one in trainer_environment(wanted, url)}
     assert wanted.checkpoints
     assert wanted.outputs
     assert found == {
         "PODFERRY_AGENT": "http://127.1.2.3:9000",
         "PODFERRY_DATASET": "/data/$$HOME",
         "PODFERRY_CHECKPOINTS": wanted.checkpoints.path,
+        "PODFERRY_RESTORED_FILE": "/podferry/restored/path",
         "PODFERRY_OUTPUTS": wanted.outputs.path,
+        "PODFERRY_LINEAGE": "trial-$$(x)",
     }
     only = trainer_environment(spec(dataset="s3://d/x"), url)
     assert [one["name"] for one in only] == ["PODFERRY_AGENT", "PODFERRY_DATASET"]
