@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from podferry.contract.code_version import UNKNOWN_CODE, CodeVersion
 from podferry.contract.kfp_inputs import KfpInputs, read_kfp_inputs
 from podferry.contract.pod_rank import JOBSET, KUBEFLOW, LWS, POD_INDEX, labels_and_annotations, pod_rank_of
 from podferry.contract.variable_substitution import Variables
@@ -87,7 +88,12 @@ def pod_owner_of(pod: Mapping[str, Any], namespace: str | None = None) -> PodOwn
     return PodOwner(resolved, kind, name, rank=place.rank, follows=place.follows)
 
 
-def variables_of(owner: PodOwner, inputs: KfpInputs | None = None, world: int | None = None) -> Variables:
+def variables_of(
+    owner: PodOwner,
+    inputs: KfpInputs | None = None,
+    world: int | None = None,
+    code: CodeVersion = UNKNOWN_CODE,
+) -> Variables:
     """The variables of a pod's annotations; `world` if known from elsewhere than its annotation."""
     return Variables(
         namespace=owner.namespace,
@@ -98,6 +104,8 @@ def variables_of(owner: PodOwner, inputs: KfpInputs | None = None, world: int | 
         world=world,
         inputs=inputs.texts if inputs else {},
         inputs_hash=owner.inputs_hash or None,
+        code_hash=code.digest,
+        image_hash=code.image_hash,
     )
 
 

@@ -160,6 +160,7 @@ class CheckpointStatus(msgspec.Struct):
         ignored_count: How many there are.
         leftovers: Where torn checkpoints of an earlier run were moved to.
         dataset_changes: How the datasets differ from those that the restored checkpoint was trained on.
+        code_changes: How the training's code differs from the one that wrote it.
         similar_lineages: If nothing was found to resume from: the lineages of the same program, for people.
         open_files: How the agent finds out which files are open for writing, for people.
     """
@@ -187,6 +188,7 @@ class CheckpointStatus(msgspec.Struct):
     ignored_count: int = 0
     leftovers: list[str] = []
     dataset_changes: list[str] = []
+    code_changes: list[str] = []
     similar_lineages: list[str] = []
     open_files: str = ""
 

@@ -18,6 +18,7 @@ BRACES = re.compile(r"\$\{([a-z-]+)\}|\{\{\s*([a-z-]+)\s*\}\}")
 """As shells and templates write a variable."""
 INPUT_PREFIX = "inputs."
 KFP_SOURCE = "KFP sets it for the pods of its steps; this pod is not one"
+CODE_SOURCE = "It is a hash of the training container, which is unknown here"
 SOURCES = {
     "namespace": "The admission request sets it",
     "job": "It is the name of the owning Job, JobSet, TrainJob, PyTorchJob or other controller; in KFP use "
@@ -28,6 +29,8 @@ SOURCES = {
     "jobs have one; a JobSet of several Jobs also needs podferry.io/world",
     "world": "It is the value of podferry.io/world",
     "inputs-hash": KFP_SOURCE,
+    "code-hash": CODE_SOURCE,
+    "image-hash": CODE_SOURCE,
 }
 """Every variable except the inputs, and where its value comes from."""
 
@@ -44,6 +47,7 @@ class Variables(msgspec.Struct, frozen=True):
         world: Number of pods of the training run.
         inputs: KFP inputs as text.
         inputs_hash: Distinguishes two runs of one task, 12 hexadecimal digits.
+        code_hash, image_hash: Of the training container's command and of its image's name, likewise.
     """
 
     namespace: str | None = None
@@ -54,6 +58,8 @@ class Variables(msgspec.Struct, frozen=True):
     world: int | None = None
     inputs: dict[str, str] = {}
     inputs_hash: str | None = None
+    code_hash: str | None = None
+    image_hash: str | None = None
 
     def get(self, name: str) -> str | None:
         """The text of a variable, or None if this pod has none."""

@@ -15,6 +15,7 @@ from podferry.cli.agent.supervise import DEFAULT_PORT
 from podferry.cli.options.log_options import log_options
 from podferry.cli.options.named_options import split_dataset_name
 from podferry.cli.options.param_types import SECONDS
+from podferry.contract.code_version import CODE_VARIABLE, decode_code
 from podferry.contract.errors import FerryError
 from podferry.contract.http_api import SPEC_VARIABLE
 from podferry.contract.location_guards import GUARDS_VARIABLE, decode_guards
@@ -51,6 +52,7 @@ NAMED_DIRECTORY = NamedDirectory()
 @click.option("--made-for", envvar=MADE_FOR_VARIABLE, hidden=True, help="The pod that was injected.")
 @click.option("--pod", envvar=POD_VARIABLE, hidden=True, help="The name of this pod.")
 @click.option("--stamp", envvar=STAMP_VARIABLE, hidden=True, help="The signature in its annotations.")
+@click.option("--code", envvar=CODE_VARIABLE, default="", hidden=True)
 @click.option("--guards", envvar=GUARDS_VARIABLE, default="", hidden=True)
 @click.option("--control-dir", type=DIRECTORY, required=True, help="The agent's private directory.")
 @click.option("--dataset-dir", type=NAMED_DIRECTORY, multiple=True, help="Staging directory. Repeatable.")
@@ -114,6 +116,7 @@ def parse_config(options: Mapping[str, Any]) -> AgentConfig:
         run=RunDirectory(options["run_dir"]) if options["run_dir"] else None,
     )
     tuning = Tuning(grace_seconds=options["grace"], polling=options["polling"])
+    program = decode_program_run(options["program"]) if options["program"] else None
     return AgentConfig(
         spec=spec,
         directories=directories,
@@ -125,7 +128,8 @@ def parse_config(options: Mapping[str, Any]) -> AgentConfig:
         in_pod=options["in_pod"],
         binding=_binding(options),
         guards=decode_guards(options["guards"]) if options["in_pod"] else None,
-        program=decode_program_run(options["program"]) if options["program"] else None,
+        program=program,
+        code=program.code if program is not None else decode_code(options["code"]),
     )
 
 

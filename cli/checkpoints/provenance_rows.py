@@ -30,7 +30,9 @@ def provenance_cells(commit: Commit | None) -> tuple[str, ...]:
 def provenance_lines(commit: Commit) -> list[tuple[str, str]]:
     """Names and values for `show`; none for what the commit does not record."""
     origin = [("program", str(commit.origin))] if commit.origin is not None else []
-    return [*origin, *(("dataset", _with_digest(dataset)) for dataset in commit.datasets or ())]
+    known = [("image", commit.code.image), ("code", commit.code.digest)] if commit.code else []
+    code = [(name, text) for name, text in known if text]
+    return [*origin, *code, *(("dataset", _with_digest(dataset)) for dataset in commit.datasets or ())]
 
 
 def _with_digest(dataset: DatasetVersion) -> str:

@@ -21,7 +21,7 @@ from podferry.contract.pod_locations import directory_problems, location_problem
 from podferry.contract.pod_owner import PodOwner, kfp_inputs_of, pod_owner_of, variables_of
 from podferry.contract.spec import PREFIX, FerrySpec, Medium
 from podferry.contract.variable_substitution import SOURCES, Variables
-from podferry.webhook.pod.training_container import container_problems
+from podferry.webhook.pod.training_container import container_problems, training_code_of
 
 NO_MEMORY_SUM = "no memory sum"
 """Start of the notes on sizes that are unknown."""
@@ -66,7 +66,8 @@ def explain(
     annotations = metadata.get("annotations") or {}
     try:
         owner = pod_owner_of(found.pod, metadata.get("namespace") or namespace)
-        variables = variables_of(owner, kfp_inputs_of(found.pod))
+        code = training_code_of(found.complete, settings_of(annotations).get("container"), owner.kind)
+        variables = variables_of(owner, kfp_inputs_of(found.pod), code=code)
         spec = read_annotations(annotations, variables, declared)
     except InvalidSpec as error:
         return Explanation(found.title, problems=(*found.problems, *error.problems), notes=found.notes)

@@ -26,6 +26,7 @@ from podferry.components.trained_task.locate import (
     TrainedTask,
 )
 from podferry.components.training.gpu_train.settings_of import settings_of
+from podferry.contract.code_version import code_of_words
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.kfp_inputs import COMPILER_INPUTS
 from podferry.contract.pod_owner import NODE_NAME
@@ -122,14 +123,26 @@ def _described(task: Any, slots: Iterator[str], checkpoints: Any) -> TrainedTask
         injected=bool(settings),
         settings=wanted,
         artifacts={name: next(slots) for name, _ in _artifacts(task)},
+        code=code_of_words(_image_of(task), _words_of(task)),
     )
 
 
 def _function_of(task: Any) -> str:
     """The function that a lightweight component executes, else an empty text."""
-    words = [*(task.container_spec.command or []), *(task.container_spec.args or [])]
+    words = _words_of(task)
     at = words.index(FUNCTION_FLAG) + 1 if FUNCTION_FLAG in words else len(words)
     return str(words[at]) if at < len(words) else ""
+
+
+def _words_of(task: Any) -> list[str]:
+    """The words of its container, as its pod has them after those of KFP's launcher."""
+    return [*(task.container_spec.command or []), *(task.container_spec.args or [])]
+
+
+def _image_of(task: Any) -> str | None:
+    """The image, unless it is known only when the pipeline runs."""
+    image = task.container_spec.image
+    return image if isinstance(image, str) and "{{" not in image else None
 
 
 def _artifacts(task: Any) -> list[tuple[str, Any]]:

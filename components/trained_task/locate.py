@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from podferry.contract.code_version import UNKNOWN_CODE, CodeVersion
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.kfp_inputs import KfpInputs, read_kfp_inputs
 from podferry.contract.lineage import LOCAL, lineage_of, lineage_problem
@@ -39,6 +40,7 @@ class TrainedTask(msgspec.Struct, frozen=True, omit_defaults=True):
         injected: Whether it has podferry annotations.
         settings: Those of `SETTINGS`, with their variables.
         artifacts: Which of the step's artifacts is which of its inputs.
+        code: What it runs.
     """
 
     task: str
@@ -46,6 +48,7 @@ class TrainedTask(msgspec.Struct, frozen=True, omit_defaults=True):
     injected: bool = False
     settings: dict[str, str] = {}
     artifacts: dict[str, str] = {}
+    code: CodeVersion = UNKNOWN_CODE
 
     def setting(self, name: str) -> str:
         """A setting of its checkpoints, or else of all its places; empty if there is none."""
@@ -112,7 +115,7 @@ def _place(
     task: TrainedTask, inputs: KfpInputs, checkpoints: str, environ: Mapping[str, str]
 ) -> TrainedPlace:
     owners = _owners(task, inputs, environ)
-    variables = variables_of(owners[0], inputs, _world(task))
+    variables = variables_of(owners[0], inputs, _world(task), task.code)
     settings = {name: expand(text, variables) for name, text in task.settings.items()}
     destination = checkpoints or settings.get("checkpoints", "")
     if not destination:

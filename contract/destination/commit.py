@@ -28,6 +28,7 @@ from enum import StrEnum
 
 import msgspec
 
+from podferry.contract.code_version import CodeVersion
 from podferry.contract.destination.provenance import DatasetVersion, RunOrigin
 from podferry.contract.errors import Corrupt
 from podferry.contract.file_names import clashes, name_problem
@@ -124,6 +125,7 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
         doubts: Why it is not, in a doubtful commit.
         datasets: What it was trained on, by name; None if that is not recorded, as in podferry 0.1.
         origin: The program that wrote it, outside Kubernetes.
+        code: The code that wrote it, as far as it is known; None in commits of podferry 0.1.
     """
 
     format: int
@@ -143,6 +145,7 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
     doubts: tuple[Doubt, ...] = ()
     datasets: tuple[DatasetVersion, ...] | None = None
     origin: RunOrigin | None = None
+    code: CodeVersion | None = None
 
     @property
     def is_sure(self) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from podferry.contract.code_version import CodeVersion
 from podferry.contract.destination.provenance import RunOrigin
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.location_guards import LocationGuards
@@ -26,12 +27,14 @@ class ProgramRun(msgspec.Struct, frozen=True):
         prefixes: What the lineages of its program begin with; empty if the user has named the lineage.
         former: The lineages that podferry 0.1 gave to its command.
         in_python: It calls `ferry`: its settings are keywords.
+        code: Its script, if it has one.
     """
 
     origin: RunOrigin
     prefixes: tuple[str, ...] = ()
     former: tuple[str, ...] = ()
     in_python: bool = False
+    code: CodeVersion | None = None
 
     def option(self, name: str, value: str) -> str:
         """A setting as the user writes it."""
@@ -53,6 +56,7 @@ class AgentConfig:
         program: What it runs for, outside Kubernetes.
         binding: The pod that was injected, and the one in which it runs; None outside Kubernetes.
         guards: What locations only the agent can check; None outside Kubernetes.
+        code: What the training runs, as far as it is known.
 
     Raises:
         InvalidSpec: A part of the spec lacks its directory or lineage.
@@ -69,6 +73,7 @@ class AgentConfig:
     program: ProgramRun | None = None
     binding: PodBinding | None = None
     guards: LocationGuards | None = None
+    code: CodeVersion | None = None
 
     def __post_init__(self) -> None:
         InvalidSpec.raise_any(self._missing())

@@ -9,6 +9,7 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
+from podferry.contract.code_version import CodeVersion, code_of_script
 from podferry.contract.destination.provenance import RunOrigin, dataset_location
 from podferry.contract.lineage import former_local_lineage, local_lineage, local_prefix
 from podferry.contract.program import PYTHON, CommandFiles, Program, read_program
@@ -18,6 +19,11 @@ from podferry.sidecar.config.agent_config import ProgramRun
 ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta")
 """In the directory of an environment, next to its `bin`."""
 ARGUMENT_DIGITS = 12
+KFP_MODULE_FLAG = "--component_module_path"
+"""Of KFP's executor: the file with the component, in a directory that differs in every run."""
+NOTEBOOK = ".ipynb"
+MAX_SCRIPT_BYTES = 16 << 20
+"""Larger programs are not hashed: every start would wait for it."""
 
 
 def lineage_of_run(command: Sequence[str], spec: FerrySpec) -> str:
@@ -41,11 +47,28 @@ def describe_run(
     arguments = hashlib.sha256(json.dumps([program.launcher, program.arguments]).encode()).hexdigest()
     host, directory = socket.gethostname(), str(Path.cwd().resolve())
     origin = RunOrigin(program.description, directory, host, arguments[:ARGUMENT_DIGITS])
+    code = code_of_run(command, program)
     if named:
-        return ProgramRun(origin, in_python=in_python)
+        return ProgramRun(origin, in_python=in_python, code=code)
     lineages = dict.fromkeys(former_local_lineage(words) for words in former)
     prefixes = {local_prefix(program.label), *(f"{name.rpartition('.')[0]}." for name in lineages)}
-    return ProgramRun(origin, tuple(sorted(prefixes)), tuple(lineages), in_python)
+    return ProgramRun(origin, tuple(sorted(prefixes)), tuple(lineages), in_python, code)
+
+
+def code_of_run(command: Sequence[str], program: Program) -> CodeVersion | None:
+    """The script of a program: of a KFP step, the file with its component; None if it has none.
+
+    A notebook is none: running it changes its file.
+    """
+    words = list(command)
+    step = words[words.index(KFP_MODULE_FLAG) + 1 :] if KFP_MODULE_FLAG in words else []
+    script = Path(step[0] if step else program.name)
+    try:
+        if script.suffix != NOTEBOOK and script.is_file() and script.stat().st_size <= MAX_SCRIPT_BYTES:
+            return code_of_script(script.read_bytes())
+    except OSError:
+        return None
+    return None
 
 
 def other_spellings(command: Sequence[str]) -> list[list[str]]:

@@ -65,6 +65,7 @@ class AgentRecord(msgspec.Struct):
         drain_until: Deadline of the drain on the machine's monotonic clock; None before it begins.
         datasets: What training reads, as it was listed before the gate opened.
         dataset_changes: How that differs from what the restored checkpoint was trained on, for people.
+        code_changes: How the code differs from the one that wrote it, for people.
     """
 
     gate: Gate | None = None
@@ -74,6 +75,7 @@ class AgentRecord(msgspec.Struct):
     drain_until: float | None = None
     datasets: list[DatasetVersion] = []
     dataset_changes: list[str] = []
+    code_changes: list[str] = []
     format: int = FORMAT
 
 

@@ -11,15 +11,15 @@ from podferry.contract.variable_substitution import (
     refuse_braces,
 )
 
-POD = Variables(
-    "team", "digits", "pipe", "train", 3, 8, {"lr": "0.1", "data": "s3://b/$(rank)"}, "0123456789ab"
-)
+INPUTS = {"lr": "0.1", "data": "s3://b/$(rank)"}
+POD = Variables("team", "digits", "pipe", "train", 3, 8, INPUTS, "0123456789ab", "c0de", "1mage")
 NAMES = [*SOURCES, "inputs.lr", "inputs.data"]
 
 
 def test_every_variable_has_its_value() -> None:
     text = "$(namespace) $(job) $(pipeline) $(task) $(rank)/$(world) $(inputs.lr) $(inputs-hash)"
     assert expand(text, POD) == "team digits pipe train 3/8 0.1 0123456789ab"
+    assert expand("$(code-hash) $(image-hash)", POD) == "c0de 1mage"
 
 
 @given(st.text() | st.text(alphabet="$()a", max_size=20))

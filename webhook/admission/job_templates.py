@@ -23,6 +23,7 @@ from podferry.webhook.injection.resolve import opted_in, resolve
 from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.pod.pod_json import Json, annotations_of
 from podferry.webhook.pod.stamp import UNSIGNED, Signer
+from podferry.webhook.pod.training_container import training_code_of
 from podferry.webhook.policy.policy import Enforcement, Policy
 
 TEMPLATE_SUFFIX = re.compile(r"(\.template\.spec)?\.template$")
@@ -69,8 +70,11 @@ def _problems(
     elif policy.enforcement is not Enforcement.INJECT:
         found = ()
     else:
-        variables = variables_of(pod_owner_of(template.pod, namespace.name))
-        found = value_problems(annotations_of(template.pod), variables, policy.datasets)
+        annotations = annotations_of(template.pod)
+        owner = pod_owner_of(template.pod, namespace.name)
+        code = training_code_of(template.pod, settings_of(annotations).get("container"), owner.kind)
+        variables = variables_of(owner, code=code)
+        found = value_problems(annotations, variables, policy.datasets)
     title = _title(template)
     for problem in found:
         yield msgspec.structs.replace(problem, what=f"{title}: {problem.what}") if title else problem

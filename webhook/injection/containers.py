@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from podferry.contract.code_version import CODE_VARIABLE, encode_code
 from podferry.contract.errors import Problem
 from podferry.contract.http_api import AGENT_VARIABLE, RESTORED_FILE_VARIABLE, SPEC_VARIABLE
 from podferry.contract.location_guards import GUARDS_VARIABLE, UNGUARDED, encode_guards
@@ -66,6 +67,7 @@ def sidecar(injection: ResolvedInjection, policy: Policy, drain_seconds: int) ->
             variable("TMPDIR", CONTROL_DIR),
             *_network(policy),
             *_guards(injection),
+            *_code(injection),
             *injection.identity.env,
         ],
         "resources": sidecar_resources(injection.memory, injection.limits),
@@ -88,6 +90,11 @@ def _binding(injection: ResolvedInjection) -> Iterator[dict[str, Any]]:
 def _guards(injection: ResolvedInjection) -> Iterator[dict[str, str]]:
     if injection.guards != UNGUARDED:
         yield variable(GUARDS_VARIABLE, encode_guards(injection.guards))
+
+
+def _code(injection: ResolvedInjection) -> Iterator[dict[str, str]]:
+    if injection.spec.checkpoints:
+        yield variable(CODE_VARIABLE, encode_code(injection.code))
 
 
 def _network(policy: Policy) -> Iterator[dict[str, str]]:

@@ -9,6 +9,7 @@ import msgspec
 
 from podferry.contract.annotations import read_annotations, settings_of
 from podferry.contract.checkpoint_writer import is_read_only
+from podferry.contract.code_version import UNKNOWN_CODE, CodeVersion, code_of_container
 from podferry.contract.cross_validation import gang_problems
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.lineage import lineage_of
@@ -30,7 +31,7 @@ from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.pod.pod_identity import PodIdentity, identity_of
 from podferry.webhook.pod.pod_json import Json, annotations_of, containers_of, labels_of
 from podferry.webhook.pod.pod_lengths import length_problems
-from podferry.webhook.pod.training_container import training_container_of
+from podferry.webhook.pod.training_container import training_code_of, training_container_of
 from podferry.webhook.policy.guardrails import guardrail_problems, guards_of, image_problems
 from podferry.webhook.policy.policy import Policy
 
@@ -54,6 +55,7 @@ class ResolvedInjection(msgspec.Struct, frozen=True):
         agent_host: Where the agent listens.
         made_for: The pod's name, see `podferry.contract.pod_binding`.
         guards: What the agent has to check itself.
+        code: What the training container runs.
     """
 
     spec: FerrySpec
@@ -67,6 +69,7 @@ class ResolvedInjection(msgspec.Struct, frozen=True):
     made_for: str = "*"
     agent_host: str = LOOPBACK
     guards: LocationGuards = UNGUARDED
+    code: CodeVersion = UNKNOWN_CODE
 
 
 class _ProblemCollector:
@@ -133,6 +136,7 @@ def resolve_injection(
         agent_host=host,
         made_for=made_for(pod),
         guards=guards_of(namespace, policy),
+        code=code_of_container(containers_of(pod)[index]),
     )
 
 
@@ -140,7 +144,8 @@ def resolve(pod: Json, owner: PodOwner, policy: Policy) -> ResolvedMedium:
     """The spec with defaults, the datasets' media, lineage and rank filled in. Raises `InvalidSpec`."""
     settings = settings_of(annotations_of(pod))
     refers = any("$(" in text for text in settings.values())
-    variables = variables_of(owner, kfp_inputs_of(pod)) if refers else None
+    code = training_code_of(pod, settings.get("container"), owner.kind)
+    variables = variables_of(owner, kfp_inputs_of(pod), code=code) if refers else None
     spec = read_annotations(annotations_of(pod), variables, policy.datasets)
     assert spec is not None  # noqa: S101 - callers have checked `opted_in`
     defaults, replace = policy.defaults, msgspec.structs.replace

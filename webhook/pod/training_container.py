@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from podferry.contract.code_version import UNKNOWN_CODE, CodeVersion, code_of_container
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.pod_owner import KFP
 from podferry.contract.spec import PREFIX
@@ -68,3 +69,11 @@ def container_problems(pod: Json, requested: str | None, kind: str) -> tuple[Pro
     except InvalidSpec as error:
         return error.problems
     return ()
+
+
+def training_code_of(pod: Json, container: str | None, kind: str) -> CodeVersion:
+    """The code of the training container; unknown if there is none, which is reported elsewhere."""
+    try:
+        return code_of_container(containers_of(pod)[training_container_of(pod, container, kind)])
+    except InvalidSpec:
+        return UNKNOWN_CODE

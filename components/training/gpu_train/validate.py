@@ -14,6 +14,7 @@ from podferry.contract.spec import PREFIX
 from podferry.contract.variable_substitution import INPUT_PREFIX, TOKEN, Variables
 
 MAX_SIZE = "7Ei"
+SAMPLE_HASH = "0" * 12
 SAMPLES: Mapping[str, str] = MappingProxyType(
     {
         "inject": "true",
@@ -67,7 +68,13 @@ def annotation_problems(annotations: Mapping[str, str], inputs: TaskInputs) -> l
     """Return all errors in a task's annotations that are known at compile time; values may have variables."""
     known = dict.fromkeys(inputs.dynamic, "unknown") | dict(inputs.constants)
     variables = Variables(
-        namespace="namespace", pipeline="pipeline", task="task", inputs=known, inputs_hash="0" * 12
+        namespace="namespace",
+        pipeline="pipeline",
+        task="task",
+        inputs=known,
+        inputs_hash=SAMPLE_HASH,
+        code_hash=SAMPLE_HASH,
+        image_hash=SAMPLE_HASH,
     )
     sampled = {key: _sampled(key.removeprefix(PREFIX), text, inputs) for key, text in annotations.items()}
     try:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from podferry.contract.code_version import CodeVersion
 from podferry.contract.destination.commit import PRIVATE
 from podferry.contract.destination.provenance import RunOrigin
 from podferry.contract.errors import Corrupt
@@ -25,6 +26,7 @@ class AgentIdentity:
         run: KFP's run id, None outside KFP.
         rank: The pod's number in its training run, None if unknown.
         origin: The program that it runs for, outside Kubernetes.
+        code: What that runs, as far as it is known.
     """
 
     agent_id: str
@@ -32,6 +34,7 @@ class AgentIdentity:
     run: str | None = None
     rank: int | None = None
     origin: RunOrigin | None = None
+    code: CodeVersion | None = None
 
 
 class Announcement(msgspec.Struct, frozen=True):

@@ -58,4 +58,5 @@ class CommitContent:
             doubts=self.doubts,
             datasets=self.datasets,
             origin=identity.origin,
+            code=identity.code,
         )

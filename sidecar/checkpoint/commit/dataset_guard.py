@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from podferry.contract.code_version import CodeVersion, code_changes
 from podferry.contract.destination.commit import Commit
 from podferry.contract.destination.provenance import DatasetChange, DatasetVersion, dataset_changes
 from podferry.contract.errors import Problem, Refused
@@ -24,12 +25,14 @@ class DatasetGuard:
         datasets: Those of this run, as they were listed.
         rank: This pod's rank. Ranks may have datasets of their own: commits of others are not compared.
         option: A setting and its value as the user writes them.
+        code: What this run runs, as far as it is known; a change is named, never refused.
     """
 
     lineage: Uri
     datasets: tuple[DatasetVersion, ...]
     rank: int | None = None
     option: Callable[[str, str], str] = "{} {}".format
+    code: CodeVersion | None = None
 
     def changes(self, commit: Commit) -> list[DatasetChange]:
         """How the datasets differ from those that a commit was trained on, as far as it records them."""
@@ -39,6 +42,10 @@ class DatasetGuard:
         """The changes for people, with the run that made the commit: its data may be on another machine."""
         by = f" (the checkpoint is by {commit.origin})" if commit.origin else ""
         return tuple(f"{change}{by}" for change in self.changes(commit))
+
+    def describe_code(self, commit: Commit) -> tuple[str, ...]:
+        """How the code differs from the one that made the commit, for people."""
+        return code_changes(commit.code, self.code) if commit.rank == self.rank else ()
 
     def is_foreign(self, commit: Commit) -> bool:
         """Whether a commit was trained on another dataset."""

@@ -76,18 +76,24 @@ class CheckpointJob:
         self._spec, self._config, self._journal, self._state = spec, config, journal, state
         self._root, self._holds, self._lineage = directories.checkpoints, directories.holds, lineage
         self._provenance = RunProvenance(config, journal, state)
-        origin = self._provenance.origin
-        self._identity = AgentIdentity(journal.agent.agent_id, pod.world, config.run_id, pod.rank, origin)
+        self._identity = AgentIdentity(
+            journal.agent.agent_id,
+            pod.world,
+            config.run_id,
+            pod.rank,
+            self._provenance.origin,
+            self._provenance.code,
+        )
         self._destination: OpenLineage | None = None
         self._before = ""
         self._watch: Watch | None = None
         self._history: CommitHistory | None = None
         record = journal.checkpoints
         passed_over = tuple(record.passed_over), record.passed_over_count
-        leftovers, changes = tuple(record.leftovers), self._provenance.changes
-        self._restored = Restored(record.restored, {}, *passed_over, leftovers, changes)
+        changes = self._provenance.changes, self._provenance.code_changes
+        self._restored = Restored(record.restored, {}, *passed_over, tuple(record.leftovers), *changes)
         self._status = CheckpointStatus(uri=spec.uri, path=spec.path, lineage=lineage)
-        self._show_restored()
+        self._restored.show(self._status)
         state.status.checkpoints = self._status
 
     @property
@@ -161,14 +167,7 @@ class CheckpointJob:
         self._restored = await plan.run(self._provenance.guard(committer.store))
         if plan.source is not None:
             self._restored = await self._provenance.compare(self._restored, committer.store)
-        self._show_restored()
-
-    def _show_restored(self) -> None:
-        self._status.passed_over = list(self._restored.passed_over)
-        self._status.passed_over_count = self._restored.passed_over_count
-        self._status.leftovers = list(self._restored.leftovers)
-        self._status.dataset_changes = list(self._restored.dataset_changes)
-        self._status.similar_lineages = list(self._restored.similar)
+        self._restored.show(self._status)
 
     async def start(self, durations: Durations) -> CheckpointPipeline:
         """Build the pipeline that makes new checkpoints durable; raises the destination's `FerryError`."""

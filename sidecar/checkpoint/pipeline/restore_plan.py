@@ -12,7 +12,7 @@ import structlog
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Refused
 from podferry.contract.quantity import format_bytes
-from podferry.contract.status import PassedOver, RestoredStatus
+from podferry.contract.status import CheckpointStatus, PassedOver, RestoredStatus
 from podferry.sidecar.checkpoint.commit.dataset_guard import DatasetGuard
 from podferry.sidecar.checkpoint.commit.handover import Handover
 from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
@@ -40,6 +40,7 @@ class Restored:
         passed_over_count: How many there are.
         leftovers: Where leftovers of an earlier run were moved to.
         dataset_changes: How the datasets differ from those that it was trained on.
+        code_changes: How the training's code differs from the one that wrote it.
         similar: If nothing was found: the lineages of the same program.
     """
 
@@ -49,6 +50,7 @@ class Restored:
     passed_over_count: int = 0
     leftovers: tuple[str, ...] = ()
     dataset_changes: tuple[str, ...] = ()
+    code_changes: tuple[str, ...] = ()
     similar: tuple[str, ...] = ()
 
     def summary(self) -> str:
@@ -65,12 +67,20 @@ class Restored:
         if self.status is not None:
             found = f"resuming from {self.status.name} (commit {self.status.sequence})"
             more = f"; newer ones were passed over: {passed}" if passed else ""
-            changed = f"; DATASET HAS CHANGED SINCE: {', '.join(self.dataset_changes)}"
-            changed = changed if self.dataset_changes else ""
-            return f"{found}{more}{changed}; set restore to never to start from the beginning"
+            return f"{found}{more}{self._changed()}; set restore to never to start from the beginning"
         if passed:
             return f"TRAINING STARTS FROM THE BEGINNING: {NONE_IS_SURE}: {passed}; {WORD}"
         return "\n".join(("training starts from the beginning", *self._similar()))
+
+    def _changed(self) -> str:
+        changes = (("DATASET HAS", self.dataset_changes), ("TRAINING CODE HAS", self.code_changes))
+        return "".join(f"; {what} CHANGED SINCE: {', '.join(lines)}" for what, lines in changes if lines)
+
+    def show(self, status: CheckpointStatus) -> None:
+        """Put all but the checkpoint itself into the agent's status."""
+        status.passed_over, status.passed_over_count = list(self.passed_over), self.passed_over_count
+        status.leftovers, status.similar_lineages = list(self.leftovers), list(self.similar)
+        status.dataset_changes, status.code_changes = list(self.dataset_changes), list(self.code_changes)
 
     def _similar(self) -> list[str]:
         lines = [f"  {line}" for line in self.similar]
@@ -141,7 +151,8 @@ class RestorePlan:
         found = replace(_restored(outcome), leftovers=tuple(leftovers.moved))
         if outcome.commit is None or not own:
             return found
-        return replace(found, dataset_changes=guard.describe_changes(outcome.commit))
+        changes, code = guard.describe_changes(outcome.commit), guard.describe_code(outcome.commit)
+        return replace(found, dataset_changes=changes, code_changes=code)
 
 
 def _restored(outcome: RestoreOutcome) -> Restored:

@@ -30,12 +30,8 @@ class RunProvenance:
     """The datasets and the program of one agent's run; a restarted worker finds them in the journal."""
 
     def __init__(self, config: AgentConfig, journal: Journal, state: AgentState) -> None:
-        self._program, self._rank, self._record, self._state = (
-            config.program,
-            config.spec.rank,
-            journal.agent,
-            state,
-        )
+        self._program, self._rank, self.code = config.program, config.spec.rank, config.code
+        self._record, self._state = journal.agent, state
 
     @property
     def origin(self) -> RunOrigin | None:
@@ -52,6 +48,11 @@ class RunProvenance:
         """How the datasets differ from what the restored checkpoint was trained on."""
         return tuple(self._record.dataset_changes)
 
+    @property
+    def code_changes(self) -> tuple[str, ...]:
+        """How the code differs from the one that wrote it."""
+        return tuple(self._record.code_changes)
+
     def take_datasets(self) -> None:
         """Record the datasets as they were listed; the journal is saved with the next record."""
         self._record.datasets = [
@@ -62,7 +63,7 @@ class RunProvenance:
     def guard(self, store: LineageStore) -> DatasetGuard:
         """Compares commits of a lineage with the datasets."""
         option = annotation if self._program is None else self._program.option
-        return DatasetGuard(store.uri, self.datasets, self._rank, option)
+        return DatasetGuard(store.uri, self.datasets, self._rank, option, self.code)
 
     async def compare(self, found: Restored, store: LineageStore) -> Restored:
         """Report what has changed since the restored checkpoint, or where else the program has checkpoints.
@@ -72,12 +73,16 @@ class RunProvenance:
             store: The lineage.
         """
         self._record.dataset_changes = list(found.dataset_changes)
+        self._record.code_changes = list(found.code_changes)
         run = self._program
         # `podferry run` prints both with the summary; a program that calls `ferry` does not, nor does a pod.
         report = log.info if run is not None and not run.in_python else log.warning
         if found.dataset_changes:
             event = "the dataset has changed since the restored checkpoint"
             report(event, changes=found.dataset_changes, remedy=CHANGED_REMEDY)
+        if found.code_changes:
+            event = "the training code has changed since the restored checkpoint"
+            report(event, changes=found.code_changes, remedy=CHANGED_REMEDY)
         if run is None or not run.prefixes or found.status is not None or found.passed_over:
             return found
         lines = tuple(await similar_lineages(store.destination, store.lineage, run, self.datasets))

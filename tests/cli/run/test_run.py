@@ -38,6 +38,14 @@ def test_the_next_run_resumes(command: list[str], tmp_path: Path) -> None:
     assert newest(tmp_path)["sequence"] == 2
 
 
+def test_an_edited_script_resumes_and_is_named(command: list[str], tmp_path: Path) -> None:
+    run([*command, "1"])
+    assert "CODE HAS CHANGED" not in run([*command, "1"]).stderr
+    (tmp_path / "train.py").write_text(f"{TRAIN}\n# edited")
+    said = run([*command, "1"]).stderr
+    assert re.search(r"TRAINING CODE HAS CHANGED SINCE: code \w{12} before, \w{12} now; set restore to", said)
+
+
 def test_the_exit_code_is_passed_on_and_what_was_written_is_durable(
     command: list[str], tmp_path: Path
 ) -> None:

@@ -221,6 +221,24 @@ def test_settings_of_gpu_train_are_followed() -> None:
     assert place == TrainedPlace("s3://o/k", ("trial-0.1-train",), "https://s3:9000", "eu")
 
 
+def test_the_lineage_may_contain_the_code_and_the_image() -> None:
+    @dsl.pipeline(name="p")
+    def by_code(out: str):
+        step = train(checkpoints=out, name="x")
+        step.set_container_image("train:2")
+        gpu_train(step, checkpoints=out, gpus=0, lineage="$(task)-$(code-hash)-$(image-hash)")
+        verify_checkpoint(of=step)
+
+    @dsl.pipeline(name="p")
+    def of_a_container(out: str):
+        step = foreign(data=out, lr=0.1)
+        gpu_train(step, checkpoints=out, gpus=0, lineage="$(task)-$(code-hash)-$(image-hash)")
+        verify_checkpoint(of=step)
+
+    places = [agree(one, {"out": "s3://o/k"}) for one in (by_code, of_a_container)]
+    assert len({place.lineages[0].split("-")[1] for place in places}) == 2
+
+
 def test_an_undeclared_input_counts() -> None:
     @dsl.pipeline(name="p")
     def undeclared(uri: str, out: str):

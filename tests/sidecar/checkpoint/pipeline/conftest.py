@@ -21,11 +21,13 @@ def work(any_rig, monkeypatch):
     """A checkpoint job over the rig's directories and store; keywords replace the spec's."""
     monkeypatch.setitem(CONTENTS, "rig", any_rig.content)
 
-    def make(**changes):
+    def make(code=None, **changes):
         spec = msgspec.structs.replace(CheckpointSpec("memory://rig/base", "/seen"), **changes)
         directories = Directories(any_rig.control, checkpoints=any_rig.root, holds=any_rig.holds)
         tuning = Tuning(checkpoint=any_rig.settings, polling=any_rig.polling)
-        config = AgentConfig(FerrySpec(checkpoints=spec, lineage="run"), directories, tuning=tuning)
+        config = AgentConfig(
+            FerrySpec(checkpoints=spec, lineage="run"), directories, tuning=tuning, code=code
+        )
         return CheckpointJob(spec, config, Journal(any_rig.control), AgentState(Status()))
 
     return make

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from podferry.contract.code_version import CodeVersion
 from podferry.contract.destination.commit import decode_commit
 from podferry.contract.destination.provenance import DatasetVersion
 from podferry.contract.errors import Refused
@@ -50,3 +51,29 @@ async def test_new_content_is_reported(work, any_rig):
     await job.restore(await job.plan())
     assert job._status.dataset_changes == ["s3://data/a: sha256 aaaaaaaaaaaa before, bbbbbbbbbbbb now"]
     assert "DATASET HAS CHANGED SINCE" in job.summary()
+
+
+async def test_edited_code_resumes_and_is_named(work, any_rig):
+    await life(work(code=CodeVersion("train:1", "a" * 12)), any_rig, "step-1.pt")
+    (commit,) = [
+        decode_commit(data, key) for key, data in any_rig.content.objects.items() if "/commits/" in key
+    ]
+    assert commit.code == CodeVersion("train:1", "a" * 12)
+    Path(any_rig.control, "journal.json").unlink()
+    job = work(code=CodeVersion("train:1", "b" * 12))
+    await job.restore(await job.plan())
+    assert job.restored.name == "step-1"
+    assert job._status.code_changes == ["code aaaaaaaaaaaa before, bbbbbbbbbbbb now"]
+    assert "TRAINING CODE HAS CHANGED SINCE: code aaaaaaaaaaaa before" in job.summary()
+    assert "set restore to never" in job.summary()
+    job._journal.save()
+    again = work()
+    assert again._status.code_changes == job._status.code_changes
+
+
+async def test_the_same_code_says_nothing(work, any_rig):
+    await life(work(code=CodeVersion("train:1", "a" * 12)), any_rig, "step-1.pt")
+    Path(any_rig.control, "journal.json").unlink()
+    same = work(code=CodeVersion("train:1", "a" * 12))
+    await same.restore(await same.plan())
+    assert same._status.code_changes == []
