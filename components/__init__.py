@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from podferry.contract.extras import missing_extra
 
 if TYPE_CHECKING:
+    from podferry.components.checkpoints.restore_point.task import restore_point
     from podferry.components.checkpoints.verify_checkpoint.task import verify_checkpoint
     from podferry.components.data.cache.task import cache
     from podferry.components.data.dataset.task import dataset
@@ -36,6 +37,7 @@ __all__ = [
     "paddle_job",
     "prepare",
     "prepared",
+    "restore_point",
     "sync",
     "train",
     "train_component",
@@ -54,6 +56,7 @@ MODULES = {
     "paddle_job": "podferry.components.training.paddle_job.task",
     "prepare": "podferry.components.data.prepare.task",
     "prepared": "podferry.components.data.prepare.prepared",
+    "restore_point": "podferry.components.checkpoints.restore_point.task",
     "sync": "podferry.components.data.sync.task",
     "train": "podferry.components.training.train.task",
     "train_component": "podferry.components.training.train.component",

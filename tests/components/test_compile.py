@@ -18,6 +18,7 @@ from google.protobuf import json_format
 from kfp import dsl
 
 from podferry.components import RENAMED, cache, dataset, prepare, sync, verify_checkpoint
+from podferry.components.checkpoints.restore_point import component as restore_component
 from podferry.components.checkpoints.verify_checkpoint import component as verify_component
 from podferry.components.data.cache import component as cache_component
 from podferry.components.data.dataset import component as dataset_component
@@ -38,6 +39,7 @@ COMPILED = {
     "prepare": prepare_component.prepare,
     "sync": sync_component.sync,
     "verify_checkpoint": verify_component.verify_checkpoint,
+    "restore_point": restore_component.restore_point,
     "train_job": train_job_component.train_job,
     "paddle_job": paddle_job_component.paddle_job,
     "train_pipeline": pipeline,

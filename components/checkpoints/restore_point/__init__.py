@@ -1,0 +1,1 @@
+"""Finds the newest sure checkpoint of a training."""
