@@ -25,7 +25,7 @@ from podferry.components.trained_task.locate import (
     SETTINGS,
     TrainedTask,
 )
-from podferry.components.training.gpu_train.settings_of import settings_of
+from podferry.components.training.gpu_train.settings_of import read_by, settings_of
 from podferry.contract.code_version import code_of_words
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.kfp_inputs import COMPILER_INPUTS
@@ -81,6 +81,7 @@ def carry(step: Any, tasks: Sequence[Any]) -> Any:
             if task.inputs.get(name) is not None:
                 step.inputs[carried] = task.inputs[name]
         step.channel_inputs.extend(_parameters_of(task))
+        read_by(task, step)
     for name, path in FIELDS.items():
         kubernetes.use_field_path_as_env(step, name, path)
     return step.after(*tasks)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.spec import PREFIX
+
+FOLLOWER = "podferry_follower"
+"""Attribute of a task: the name of the step that has read its settings."""
 
 
 def settings_of(task: Any) -> dict[str, str]:
@@ -12,3 +16,15 @@ def settings_of(task: Any) -> dict[str, str]:
     metadata = task.platform_config.get("kubernetes", {}).get("podMetadata", {})
     annotations: dict[str, str] = metadata.get("annotations", {})
     return {key.removeprefix(PREFIX): text for key, text in annotations.items() if key.startswith(PREFIX)}
+
+
+def read_by(task: Any, step: Any) -> None:
+    """Record that a step has taken a task's settings and inputs: they must not change any more."""
+    setattr(task, FOLLOWER, step.name)
+
+
+def refuse_if_read(task: Any) -> None:
+    """Raise `InvalidSpec` if a step has taken the settings of a task already."""
+    if (step := getattr(task, FOLLOWER, None)) is not None:
+        remedy = f"Call gpu_train on {task.name} before the step that has of={task.name}"
+        raise InvalidSpec.of(f"gpu_train comes too late for {task.name}", f"{step} has its settings", remedy)

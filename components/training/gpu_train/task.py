@@ -13,6 +13,7 @@ from kfp.dsl.pipeline_channel import PipelineChannel
 from podferry.components.step import exclude_from_cache
 from podferry.components.training.gpu_train.input_refs import TaskInputs, inputs_of
 from podferry.components.training.gpu_train.settings import read_settings
+from podferry.components.training.gpu_train.settings_of import refuse_if_read
 from podferry.components.training.gpu_train.undeclared_inputs import add_undeclared_input, undeclared_name
 from podferry.components.training.gpu_train.validate import locations_of
 from podferry.contract.errors import InvalidSpec, Problem
@@ -81,6 +82,7 @@ def gpu_train(  # noqa: PLR0913 - keywords, one per setting
         remedy = "Call gpu_train inside that pipeline, on the step that trains"
         name = getattr(task, "name", repr(task))
         raise InvalidSpec.of("gpu_train needs a step, not a pipeline or an importer", name, remedy)
+    refuse_if_read(task)
     inputs = inputs_of(task)
     locations = {"dataset": dataset, "checkpoints": checkpoints, "outputs": outputs}
     access = {"shm_size": shm_size, "secret": secret, "endpoint": endpoint, "region": region}

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from podferry.contract.code_version import CodeVersion
 from podferry.contract.destination.commit import commit_name, encode_commit
 from podferry.contract.destination.provenance import DatasetVersion, RunOrigin
 
@@ -19,7 +20,8 @@ def test_lineages_are_listed_with_program_and_dataset_if_one_has_them(podferry, 
     for lineage, program in (("local.train.1", "/work/train.py"), ("local.train.2", "python -m pkg.train")):
         commit = destination.commit(lineage, {"e-1.pt": b"1"}, datetime.now(UTC), "e-1")
         origin = msgspec.structs.replace(ORIGIN, program=program)
-        commit = msgspec.structs.replace(commit, datasets=DATASETS, origin=origin)
+        code = CodeVersion("train:1", "c" * 12)
+        commit = msgspec.structs.replace(commit, datasets=DATASETS, origin=origin, code=code)
         destination.write(f"{lineage}/{commit_name(1)}", encode_commit(commit))
     lines = podferry("checkpoints", "ls", destination.uri).out.splitlines()
     assert lines[0].split()[-2:] == ["PROGRAM", "DATASET"]
@@ -29,4 +31,5 @@ def test_lineages_are_listed_with_program_and_dataset_if_one_has_them(podferry, 
     assert lines[3].split()[-2:] == ["-", "-"]
     shown = podferry("checkpoints", "show", destination.uri, "local.train.2").out
     assert "\nprogram     python -m pkg.train in /work on gpu-1\n" in shown
+    assert f"\nimage       train:1\ncode        {'c' * 12}\n" in shown
     assert f"\ndataset     s3://data/a, sha256 {'a' * 64}\ndataset     val=s3://data/b\n" in shown

@@ -287,6 +287,41 @@ def test_without_annotations_or_a_cluster_it_is_the_lineage_of_ferry() -> None:
     )
 
 
+def test_gpu_train_must_come_first() -> None:
+    @dsl.pipeline(name="p")
+    def late(out: str):
+        step = train(checkpoints=out, name="x")
+        verify_checkpoint(of=step)
+        with pytest.raises(InvalidSpec, match=r"too late for train .verify-checkpoint has its settings"):
+            gpu_train(step, checkpoints=out, gpus=0)
+
+    assert set(CompiledPipeline(late, {}).spec["root"]["dag"]["tasks"]) == {"train", "verify-checkpoint"}
+
+
+def test_what_is_no_training_is_refused() -> None:
+    @dsl.pipeline(name="p")
+    def inner(out: str):
+        print(out)
+        train(checkpoints=out, name="x")
+
+    @dsl.component(base_image="python:3.12", install_kfp_package=False)
+    def no_place(lr: float):
+        print(lr)
+
+    @dsl.pipeline(name="p")
+    def wrong(out: str):
+        with pytest.raises(InvalidSpec, match="needs the step that trains, not a pipeline"):
+            verify_checkpoint(of=inner(out=out))
+        with pytest.raises(InvalidSpec, match="no-place has no destination for checkpoints"):
+            verify_checkpoint(of=no_place(lr=0.1))
+        with pytest.raises(InvalidSpec, match="Remove lineages="):
+            verify_checkpoint(of=train(checkpoints=out, name="x"), any_run=True)
+        with pytest.raises(InvalidSpec, match="nothing to verify is given"):
+            verify_checkpoint()
+
+    assert wrong.pipeline_spec
+
+
 def test_a_setting_without_a_value_is_named() -> None:
     @dsl.pipeline(name="p")
     def wrong(out: str, note: str):
