@@ -253,7 +253,8 @@ def test_an_injected_agent_is_used(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
-    with ferry(remote, f"file://{tmp_path}/destination", keep_local=7) as inner:
+    reference = f"file://{remote}#sha256={injected.status().datasets[0].digest}&bytes=5000&files=1"
+    with ferry(reference, f"file://{tmp_path}/destination", keep_local=7) as inner:
         assert (inner.dataset, inner.checkpoints) == (injected.dataset, injected.checkpoints)
         assert (injected.mode, inner.mode, inner.restored) == ("process", "injected", None)
     assert "podferry: using the pod's agent" in capfd.readouterr().err

@@ -15,6 +15,9 @@ from podferry.components.step import step
 
 @step
 def verify_checkpoint(
+    report: dsl.Output[dsl.HTML],
+    metrics: dsl.Output[dsl.Metrics],
+    model: dsl.Output[dsl.Model],
     checkpoints: str = "",
     run: str = "",
     job: str = "",
@@ -33,6 +36,9 @@ def verify_checkpoint(
     """Fail unless the newest checkpoint of each lineage is committed, intact and sure.
 
     Args:
+        report: A page about the verified lineages.
+        metrics: Their numbers.
+        model: The newest checkpoint of all.
         checkpoints: The destination; empty for that of the trainings in `of`.
         run: Identifier of this run; its lineages are those last written by its agents.
         job: Name of this run, which KFP's local runner uses as identifier.
@@ -55,6 +61,7 @@ def verify_checkpoint(
     import os
     import sys
 
+    from podferry.components.checkpoints.verify_checkpoint.artifacts import write_artifacts
     from podferry.components.checkpoints.verify_checkpoint.runner import (
         VerifyRequest,
         run_names,
@@ -66,4 +73,5 @@ def verify_checkpoint(
     request = VerifyRequest(checkpoints, run_names(run, job), tuple(lineages), any_run, full, allow_doubtful)
     places = verdict(places_of, of, checkpoints, sys.argv, os.environ) if of else []
     verified = verify_or_exit(request, endpoint, region, places)
+    write_artifacts(verified, report.path, metrics, model)
     return ([lineage.name for lineage in verified], [lineage.uri for lineage in verified])

@@ -6,8 +6,10 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from kfp import dsl
 
 from podferry.components.checkpoints.verify_checkpoint.component import verify_checkpoint
 from podferry.components.checkpoints.verify_checkpoint.runner import (
@@ -20,6 +22,13 @@ from podferry.components.checkpoints.verify_checkpoint.runner import (
 from podferry.contract.destination.commit import Commit, commit_name
 
 Train = Callable[..., Commit]
+
+
+@pytest.fixture
+def artifacts(tmp_path: Path) -> dict[str, Any]:
+    """The step's output artifacts."""
+    kinds = {"report": dsl.HTML, "metrics": dsl.Metrics, "model": dsl.Model}
+    return {name: kind(name=name, uri=str(tmp_path / name), metadata={}) for name, kind in kinds.items()}
 
 
 def test_the_newest_checkpoint_of_each_lineage_of_the_run(
@@ -115,7 +124,7 @@ def test_a_commit_outside_kfp_belongs_to_no_run(destination: str, train: Train) 
 
 
 def test_a_doubtful_newest_checkpoint_fails_unless_it_is_allowed(
-    destination: str, train: Train, capsys: pytest.CaptureFixture[str]
+    destination: str, train: Train, capsys: pytest.CaptureFixture[str], artifacts: dict[str, Any]
 ) -> None:
     train("trial", "run-1")
     train("trial", "run-1", step=2, doubt="optimizer.pt is missing")
@@ -129,10 +138,12 @@ def test_a_doubtful_newest_checkpoint_fails_unless_it_is_allowed(
     )
     assert f"podferry checkpoints confirm {destination} trial last; or set allow_doubtful" in problem.remedy
     with pytest.raises(SystemExit) as ended:
-        verify_checkpoint.python_func(checkpoints=destination, run="run-1")
+        verify_checkpoint.python_func(**artifacts, checkpoints=destination, run="run-1")
     assert ended.value.code == 76
     capsys.readouterr()
-    allowed = verify_checkpoint.python_func(checkpoints=destination, run="run-1", allow_doubtful=True)
+    allowed = verify_checkpoint.python_func(
+        **artifacts, checkpoints=destination, run="run-1", allow_doubtful=True
+    )
     assert allowed == (["trial"], [f"{destination}/trial/last-2"])
     assert "allowed: trial: its newest checkpoint, last, is doubtful" in capsys.readouterr().out
 
@@ -150,10 +161,18 @@ def test_damage_weighs_more_than_a_doubt(destination: str, train: Train, tmp_pat
     assert [problem.what for problem in caught.value.problems] == ["gone/last-1: last.pt is missing"]
 
 
-def test_the_component_returns_uris(destination: str, train: Train) -> None:
+def test_the_component_returns_uris_and_fills_in_its_artifacts(
+    destination: str, train: Train, artifacts: dict[str, Any]
+) -> None:
     train("trial", "run-1")
-    outputs = verify_checkpoint.python_func(checkpoints=destination, run="{{$.unfilled}}", job="run-1")
+    outputs = verify_checkpoint.python_func(
+        **artifacts, checkpoints=destination, run="{{$.unfilled}}", job="run-1"
+    )
     assert outputs == (["trial"], [f"{destination}/trial/last-1"])
+    model = artifacts["model"]
+    assert (model.uri, model.metadata["lineage"]) == (f"{destination}/trial/last-1", "trial")
+    assert artifacts["metrics"].metadata["lineages"] == 1
+    assert "<td>trial</td>" in Path(artifacts["report"].path).read_text()
 
 
 @pytest.mark.parametrize(
