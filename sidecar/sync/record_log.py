@@ -22,10 +22,9 @@ from podferry.sidecar.runtime.retry import retry
 from podferry.sidecar.sync.plan import Records
 from podferry.storage.store import Store
 
-FLUSH_SECONDS = 10.0
-"""Between two records: a kill costs what was moved in this time, and each record is one small request."""
-FLUSH_FILES = 1000
-"""A record is written earlier after this many files: a second or two for the fastest stores."""
+FLUSH_SECONDS, FLUSH_SHARE = 1.0, 0.02
+"""Between two records: this time, and this share of what the sync has taken so far. A kill costs that much
+work; ten hours make 330 records, which the next sync has to read."""
 READS = 16
 """Records read in parallel."""
 log = structlog.get_logger(__name__)
@@ -51,7 +50,7 @@ class RecordLog:
         self._files: list[SyncedFile] = []
         self._archives: list[SyncedArchive] = []
         self._names: list[str] = []
-        self._flushed_at = time.monotonic()
+        self._started_at = self._flushed_at = time.monotonic()
 
     async def load(self) -> Records:
         """What the records of this source say; a damaged one proves nothing, and is left out.
@@ -94,9 +93,9 @@ class RecordLog:
         self._archives.append(archive)
 
     async def flush_if_due(self) -> None:
-        """Write what was added, if it is enough or a while ago."""
-        due = time.monotonic() - self._flushed_at >= FLUSH_SECONDS
-        if due or len(self._files) >= FLUSH_FILES:
+        """Write what was added, if the last record is a while ago."""
+        interval = FLUSH_SECONDS + FLUSH_SHARE * (self._flushed_at - self._started_at)
+        if time.monotonic() - self._flushed_at >= interval:
             await self.flush()
 
     async def flush(self) -> None:

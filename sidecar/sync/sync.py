@@ -5,8 +5,8 @@
     3. remove     what the source no longer has, if asked; only after everything was moved
     4. merge      one record of all that is equal
 
-A sync that was killed is repeated: what it has moved is recorded, at most `FLUSH_SECONDS` of work is lost. If
-the source changes meanwhile, files are not mixed: the next round lists it again.
+A sync that was killed is repeated: what it has moved is recorded, but for the last seconds. If the source
+changes meanwhile, files are not mixed: the next round lists it again.
 """
 
 from __future__ import annotations

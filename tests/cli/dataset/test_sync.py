@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -83,3 +86,44 @@ def test_errors_are_sentences(podferry, tree, elsewhere):
     elsewhere.faults.append(Fault("write", times=99, error=AccessDenied.of("the store refuses")))
     said = podferry("dataset", "sync", tree, TARGET)
     assert (said.code, said.err) == (1, "podferry: the store refuses.\n")
+
+
+KILLED = """
+import os, pathlib, signal, sys
+from podferry.cli.main import main
+from podferry.sidecar.sync import record_log
+record_log.FLUSH_SECONDS = record_log.FLUSH_SHARE = 0
+real, left = pathlib.Path.replace, int(sys.argv[1])
+def replace(self, target):
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(self, target)
+pathlib.Path.replace = replace
+main(["dataset", "sync", *sys.argv[2:]])
+"""
+
+
+@pytest.mark.parametrize("renames", [0, 1, 2, 5, 11, 30])
+def test_a_process_killed_at_any_rename_leaves_whole_files_and_the_next_one_continues(
+    podferry, tmp_path, renames
+):
+    """Records are renamed into place, too."""
+    source, target = tmp_path / "data", tmp_path / "copy"
+    source.mkdir()
+    for number in range(20):
+        (source / str(number)).write_bytes(bytes([number]) * 5000)
+    words = [sys.executable, "-c", KILLED, str(renames), str(source), str(target)]
+    assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
+    there = {path.name: path.read_bytes() for path in target.iterdir() if path.name.isdecimal()}
+    assert all(data == bytes([int(name)]) * 5000 for name, data in there.items())
+    found = json.loads(podferry("dataset", "sync", source, target, "-o", "json").out)
+    assert found["moved"] + found["kept"] == 20
+    assert found["kept"] <= len(there)
+    if renames == 30:
+        assert found["kept"] > 0
+    assert sorted(path.name for path in target.iterdir() if path.name.isdecimal()) == sorted(
+        map(str, range(20))
+    )
+    assert json.loads(podferry("dataset", "sync", source, target, "-o", "json").out)["kept"] == 20

@@ -197,7 +197,8 @@ DEATH = (Killed, BaseExceptionGroup)
 @pytest.mark.parametrize("call", range(12))
 async def test_killed_at_any_call_the_next_sync_ends_it(site, call, checksums, monkeypatch):
     """A process that dies runs nothing more: every later call fails, too."""
-    monkeypatch.setattr(record_log, "FLUSH_FILES", 1)
+    monkeypatch.setattr(record_log, "FLUSH_SECONDS", 0)
+    monkeypatch.setattr(record_log, "FLUSH_SHARE", 0)
     if not checksums:
         monkeypatch.setattr(plan, "same_checksum", lambda first, second: False)
     site.put(**FILES)

@@ -344,3 +344,12 @@ async def test_an_object_that_may_be_a_page_is_a_dataset(answering, name, conten
     dataset = await open_dataset(parse_uri(f"s3://bucket/{name}"), config)
     assert [(entry.name, entry.size) for entry in dataset.manifest.entries] == [(name, 18)]
     await dataset.store.close()
+
+
+async def test_records_of_a_sync_are_no_part_of_the_dataset(bucket):
+    put(bucket, "d/a", "d/.podferry/sync/1.json", "d/.podferry/other", "d/x/.podferry/sync/2")
+    names = [".podferry/other", "a", "x/.podferry/sync/2"]
+    assert [one.name for one in (await list_dataset(MemoryStore(bucket / "d"))).entries] == names
+    seen = []
+    listing = await open_listing(bucket / "d", StoreConfig(), lambda store, entry: seen.append(entry.name))
+    assert sorted(entry.name for entry in listing.entries) == sorted(seen) == names
