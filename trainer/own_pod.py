@@ -42,7 +42,5 @@ def missing_injection(pod: Mapping[str, Any]) -> Problem | None:
     if not given or given.get(f"{PREFIX}inject") == "false" or status == SHARED:
         return None
     what = f"this pod has {', '.join(sorted(given))}, but no agent was injected"
-    remedy = (
-        "Install the webhook, and check that it serves this namespace; until then this process has its own"
-    )
+    remedy = "Install the webhook, and check that it serves this namespace"
     return Problem(what, f"{STATUS_STAMP}: {status}" if status else "the webhook has not seen it", remedy)

@@ -15,6 +15,7 @@ from typing import Any
 from podferry.components.diagnosis.why.run_pods import Pod, name_of, phase_of, task_of
 from podferry.contract.errors import Problem
 from podferry.contract.exit_codes import EXIT_DOUBTFUL, EXIT_NEVER, EXIT_NOT_DURABLE
+from podferry.trainer.own_pod import missing_injection
 from podferry.webhook.pod.pod_json import GATE, SIDECAR, all_containers_of
 
 MAIN = "main"
@@ -91,6 +92,7 @@ def finding_of(pod: Pod) -> Finding | None:
 
 
 def _problems(pod: Pod) -> Iterator[Problem]:
+    yield from _without_agent(pod)
     yield from _scheduling(pod)
     yield from _ended_by_the_node(pod)
     for container in all_containers_of(pod):
@@ -102,6 +104,13 @@ def _problems(pod: Pod) -> Iterator[Problem]:
             yield from _of_podferry(name, ended)
         elif ended.get("exitCode"):
             yield _exit(container, ended)
+
+
+def _without_agent(pod: Pod) -> Iterator[Problem]:
+    """A failed pod that opted in, and that the webhook has not changed."""
+    injected = {container["name"] for container in all_containers_of(pod)} & {GATE, SIDECAR}
+    problem = missing_injection(pod) if phase_of(pod) == "Failed" and not injected else None
+    yield from () if problem is None else (problem,)
 
 
 def _scheduling(pod: Pod) -> Iterator[Problem]:

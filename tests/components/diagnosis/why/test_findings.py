@@ -104,6 +104,16 @@ def test_no_node_takes_the_pod(pods: Pods) -> None:
     assert "Insufficient memory" in problem.measured
 
 
+def test_a_failed_pod_that_opted_in_and_was_not_injected(pods: Pods) -> None:
+    pod = pods["failed"]
+    pod["metadata"]["annotations"]["podferry.io/dataset"] = "s3://a/b"
+    first, *others = problems(pod)
+    assert first.what == "this pod has podferry.io/dataset, but no agent was injected"
+    assert [one.measured for one in others] == ["exit code 1"]
+    pod["status"]["phase"] = "Running"
+    assert first not in problems(pod)
+
+
 def test_a_pod_that_its_node_evicted(pods: Pods) -> None:
     pod = pods["too-big"]
     message = "The node was low on resource: memory."
