@@ -54,8 +54,9 @@ def run_job(
             delete(api, kind, job) if job else delete_own(api, kind, step)
             print_line(f"the step was cancelled: {kind.kind} {step.job_name} is deleted")
             raise
-        if verdict.given_up:
+        if verdict.given_up or (verdict.problems and kind.leaves_pods):
             delete(api, kind, job)
+            print_line(f"{kind.kind} {step.job_name} is deleted: its pods would keep what they reserve")
     PermanentError.raise_any(verdict.problems)
     print_line(f"{kind.kind} {step.job_name} has succeeded")
 

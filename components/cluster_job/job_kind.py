@@ -49,6 +49,7 @@ class JobKind(msgspec.Struct, frozen=True):
         product: What serves it, for messages.
         state: Reads its status.
         pods: A label selector that matches its pods, and maybe others'.
+        leaves_pods: Whether the other pods of a failed job keep running.
     """
 
     kind: str
@@ -58,6 +59,7 @@ class JobKind(msgspec.Struct, frozen=True):
     product: str
     state: Callable[[Json], JobState]
     pods: Callable[[str], str]
+    leaves_pods: bool = False
 
     @property
     def api_version(self) -> str:
@@ -147,6 +149,7 @@ PADDLE_JOB = JobKind(
     paddle_job_state,
     # The value of the label is the pod's name; see `belongs`.
     lambda _: "paddle-res-name",
+    leaves_pods=True,
 )
 
 

@@ -405,13 +405,20 @@ def test_parameter_servers_and_workers(site: Site, paddle: None, steps: Steps) -
     assert "initContainers" not in server["spec"]
 
 
-def test_a_failed_worker_of_a_paddle_job_is_explained(paddle: None, steps: Steps) -> None:
+def test_a_failed_worker_of_a_paddle_job_is_explained_and_the_servers_end(paddle: None, steps: Steps) -> None:
     inputs = paddle_job(role(2, FAILS), role(1, SLEEPS))
     with controlled(steps.namespace, PADDLE_JOB):
         ended = steps.run("paddle_job", steps.pod("step", "run-1"), inputs)
     assert ended.code == 1
     message = ended.log[ended.log.index("has failed (phase Failed)") :]
     assert "container paddle: exit code 3 (Error): its log ends with\nstarting\nno GPU found" in message
+
+    def gone() -> bool:
+        return (
+            not steps.jobs("paddlejobs") and not steps.namespace.get("pods", "-l", "paddle-res-name")["items"]
+        )
+
+    steps.namespace.until("the job and its servers to be gone", gone, 90)
 
 
 def test_invalid_annotations_of_a_paddle_job_are_refused(paddle: None, steps: Steps) -> None:
