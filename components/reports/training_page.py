@@ -17,11 +17,11 @@ CHECKPOINTS = ("checkpoint", "step", "size", "complete after", "durable after", 
 TIMES = "Measured, in seconds: since the agent's start until it was complete, then until it was committed."
 
 
-def training_page(status: Status) -> Document:
-    """The page for an agent's status."""
+def training_page(status: Status, agent: str) -> Document:
+    """The page for an agent's status; `agent` says whose it is."""
     saved = status.checkpoints
     tables = tuple(_tables(status))
-    notes = tuple(str(problem) for problem in (saved.problems if saved else ()))
+    notes = (f"Agent: {agent}", *map(str, saved.problems if saved else ()))
     return Document("Training", _verdict(saved), _good(saved), tables, notes=notes)
 
 

@@ -43,7 +43,7 @@ def _run(
         returned = function(f, **arguments)
         if f.checkpoints is not None:
             f.wait_durable(final=True)
-        write(report, html(training_page(f.status())))
+        write(report, html(training_page(f.status(), f.mode)))
     for name, value in (returned or {}).items() if isinstance(returned, Mapping | None) else ():
         if isinstance(value, int | float):
             metrics.log_metric(name, float(value))

@@ -77,6 +77,9 @@ def _problems(
             yield Problem(f"train_component: {name} cannot have a parameter {one.name}", remedy=remedy)
         elif one.kind in {one.VAR_POSITIONAL, one.VAR_KEYWORD}:
             yield Problem(f"train_component: {name} has *{one.name}", remedy="Name each input and its type")
+        elif "Annotated" in _annotation(one):
+            remedy = "Write a component with dsl.component, and call ferry in it"
+            yield Problem(f"train_component: the input {one.name} of {name} is an artifact", remedy=remedy)
         elif one.annotation is one.empty:
             yield Problem(
                 f"train_component: the input {one.name} of {name} has no type", remedy="Write its type"
@@ -95,10 +98,13 @@ def _literal(value: Any) -> Any:
 
 
 def _declared(parameter: inspect.Parameter) -> str:
-    annotation = parameter.annotation
-    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
-    return f"{parameter.name}: {text}{default}"
+    return f"{parameter.name}: {_annotation(parameter)}{default}"
+
+
+def _annotation(parameter: inspect.Parameter) -> str:
+    annotation = parameter.annotation
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
 
 
 def _definition(function: Callable[..., Any]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from podferry.components.reports.training_page import training_page
+from podferry.components.reports.document import Document
+from podferry.components.reports.training_page import training_page as page_of
 from podferry.contract.errors import Problem
 from podferry.contract.status import (
     CheckpointStatus,
@@ -14,6 +15,10 @@ from podferry.contract.status import (
 )
 
 DATASET = DatasetStatus("s3://a/b", "/dev/shm/dataset", files=4, bytes=10 << 20, seconds=2.0)
+
+
+def training_page(status: Status) -> Document:
+    return page_of(status, "injected")
 
 
 def saved(*doubts: str, pending: tuple[str, ...] = ()) -> CheckpointStatus:
@@ -61,7 +66,7 @@ def test_what_is_not_durable_and_what_was_left_out_is_said() -> None:
     page = training_page(Status(checkpoints=status))
     assert page.verdict.endswith("not durable: step-3")
     assert page.good is False
-    assert page.notes == ("the store refuses (403).",)
+    assert page.notes == ("Agent: injected", "the store refuses (403).")
     assert page.tables[0].note.endswith("The first 58 are left out.")
 
 

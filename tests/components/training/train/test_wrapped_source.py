@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
@@ -47,7 +47,9 @@ def test_the_users_function_is_inside_with_its_texts_unchanged() -> None:
 
 
 def test_everything_that_cannot_be_a_component_is_named_at_once() -> None:
-    def wrong(f, dataset: str, untyped, *rest: int):  # type: ignore[no-untyped-def]
+    def wrong(  # type: ignore[no-untyped-def]
+        f, dataset: str, untyped, data: Annotated[str, "artifact"], *rest: int
+    ):
         pass
 
     with pytest.raises(InvalidSpec) as caught:
@@ -55,6 +57,7 @@ def test_everything_that_cannot_be_a_component_is_named_at_once() -> None:
     assert [one.what.partition(": ")[2] for one in caught.value.problems] == [
         "wrong cannot have a parameter dataset",
         "the input untyped of wrong has no type",
+        "the input data of wrong is an artifact",
         "wrong has *rest",
         "include is no literal",
     ]
