@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import ENGINES, Uri
 from podferry.storage import uri_schemes
 from podferry.storage.local.store import LocalStore
 from podferry.storage.memory.store import MemoryStore
+from podferry.storage.server_copy import ServerCopy
 from podferry.storage.store import Store, StoreConfig
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
 
@@ -34,6 +37,25 @@ def open_store(uri: Uri, config: StoreConfig = StoreConfig(), limits: Limits = L
     if engine == "memory":
         return MemoryStore(uri)
     return _fsspec(uri, config, limits)
+
+
+@asynccontextmanager
+async def server_copy_between(
+    source: Uri, target: Uri, configs: tuple[StoreConfig, StoreConfig]
+) -> AsyncIterator[ServerCopy | None]:
+    """Copies by complete keys, if both places are in one bucket of one service, reached in the same way."""
+    if source.root != target.root or _access(configs[0]) != _access(configs[1]):
+        yield None
+        return
+    root = open_store(target.root, configs[1])
+    try:
+        yield root.server_copy
+    finally:
+        await root.close()
+
+
+def _access(config: StoreConfig) -> tuple[object, ...]:
+    return config.endpoint, config.region, dict(config.credentials)
 
 
 def _default_engine(uri: Uri) -> str:

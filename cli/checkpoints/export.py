@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -32,9 +31,8 @@ from podferry.sidecar.checkpoint.restore.downloader import for_rank
 from podferry.sidecar.checkpoint.restore.exporter import Exporter, ExportResult
 from podferry.sidecar.control.progress_bar import progress_bar
 from podferry.sidecar.runtime.messages import print_message
-from podferry.storage.factory import open_store
-from podferry.storage.server_copy import ServerCopy
-from podferry.storage.store import Store, StoreConfig
+from podferry.storage.factory import server_copy_between
+from podferry.storage.store import StoreConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +104,7 @@ async def _export(
         commit = for_rank(found, rank)
         async with (
             store_at(target.parent, configs[1]) as store,
-            _same_store(selected.destination, target, configs) as server_copy,
+            server_copy_between(selected.destination.uri, target, configs) as server_copy,
         ):
             folder = LineageStore(store, target.name)
             with progress_bar("exporting") as on_progress:
@@ -123,25 +121,6 @@ def _refuse_lineage(selected: SelectedLineages, target: Uri) -> None:
         if target.root == lineage.root and PurePosixPath(target.key).is_relative_to(lineage.key):
             remedy = "Export to another folder"
             raise InvalidSpec.of("the target is in a lineage", f"{target} is below {lineage}", remedy)
-
-
-@asynccontextmanager
-async def _same_store(
-    source: Store, target: Uri, configs: tuple[StoreConfig, StoreConfig]
-) -> AsyncIterator[ServerCopy | None]:
-    """Copies by complete keys, if both places are in one bucket of one service, reached in the same way."""
-    if source.uri.root != target.root or _access(configs[0]) != _access(configs[1]):
-        yield None
-        return
-    root = open_store(target.root, configs[1])
-    try:
-        yield root.server_copy
-    finally:
-        await root.close()
-
-
-def _access(config: StoreConfig) -> tuple[object, ...]:
-    return config.endpoint, config.region, dict(config.credentials)
 
 
 def _print(exported: Exported, target: Uri, output: str) -> None:

@@ -14,6 +14,7 @@ from podferry.sidecar.fetch.read_ahead import READ_AHEAD, read_ahead
 from podferry.sidecar.runtime.byte_semaphore import ByteSemaphore
 from podferry.sidecar.runtime.retry import retry
 from podferry.sidecar.state.transfer_counters import TransferCounters
+from podferry.storage.server_copy import ServerCopy
 from podferry.storage.store import Store
 
 BUFFER_BYTES = 128 * MIB
@@ -33,10 +34,19 @@ class FileMover:
         target: The names are the same there.
         settings: Attempts, and the length of a range of a large file.
         on_bytes: See `OnBytes`.
+        server_copy: Copies by complete keys, if both places are in one store that can copy.
     """
 
-    def __init__(self, source: Store, target: Store, settings: PrefetchSettings, on_bytes: OnBytes) -> None:
-        self._target, self._settings, self._on_bytes = target, settings, on_bytes
+    def __init__(
+        self,
+        source: Store,
+        target: Store,
+        settings: PrefetchSettings,
+        on_bytes: OnBytes,
+        server_copy: ServerCopy | None = None,
+    ) -> None:
+        self._source, self._target, self._server_copy = source, target, server_copy
+        self._settings, self._on_bytes = settings, on_bytes
         self._reader = RetryingReader(source, settings, TransferCounters())
         self._in_flight = ByteSemaphore(BUFFER_BYTES)
 
@@ -48,6 +58,22 @@ class FileMover:
                 written.
             FerryError: A store refused or did not respond, after all attempts. Nothing is half written.
         """
+        if self._server_copy is not None and entry.size <= self._server_copy.max_bytes:
+            await self._copy(entry, self._server_copy)
+        else:
+            await self._send(entry)
+        return await written(self._target, entry.name, entry.size, self._settings.attempts)
+
+    async def _copy(self, entry: Entry, server_copy: ServerCopy) -> None:
+        source, target = ((store.uri / entry.name).key for store in (self._source, self._target))
+        await retry(self._settings.attempts, lambda: server_copy.copy(source, target))
+        now = await retry(self._settings.attempts, lambda: self._source.stat(entry.name))
+        if now != entry:  # which of the two was copied, the store does not say
+            what = f"{self._source.uri / entry.name} has changed since it was listed"
+            raise Changed.of(what, f"{now.size:,} bytes, tag {now.tag}", "Sync again")
+        self._on_bytes(entry.size)
+
+    async def _send(self, entry: Entry) -> None:
         large = entry.size > self._settings.range_bytes
         reserved = min(entry.size, (READ_AHEAD + 2) * self._settings.range_bytes)
         await self._in_flight.acquire(reserved)
@@ -55,7 +81,6 @@ class FileMover:
             await (self._move_large(entry) if large else self._move_small(entry))
         finally:
             self._in_flight.release(reserved)
-        return await written(self._target, entry.name, entry.size, self._settings.attempts)
 
     async def _move_small(self, entry: Entry) -> None:
         data = bytes(await self._reader.fetch(entry, 0, entry.size))

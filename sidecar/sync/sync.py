@@ -11,6 +11,8 @@ changes meanwhile, files are not mixed: the next round lists it again.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import msgspec
@@ -26,7 +28,8 @@ from podferry.sidecar.sync.comparison import Comparison, SyncOptions, compare
 from podferry.sidecar.sync.plan import Removal, SyncPlan
 from podferry.sidecar.sync.preconditions import place_problems
 from podferry.sidecar.sync.transfer import OnProgress, Transfer
-from podferry.storage.factory import open_store
+from podferry.storage.factory import open_store, server_copy_between
+from podferry.storage.server_copy import ServerCopy
 from podferry.storage.store import Store, StoreConfig
 
 ROUNDS = 3
@@ -122,12 +125,7 @@ class Sync:
         """One listing; returns whether it was enough."""
         found = await compare(self._source, target, self._source_config, self._options)
         try:
-            transfer = Transfer(found, self._options.settings, self._on_progress)
-            try:
-                await transfer.run()
-            finally:
-                self._result.moved += transfer.moved
-                self._result.bytes += transfer.bytes
+            transfer = await self._transfer(found)
             if transfer.changed and not last:
                 return False
             self._result.kept = found.plan.kept_files
@@ -137,6 +135,17 @@ class Sync:
             return True
         finally:
             await found.dataset.store.close()
+
+    async def _transfer(self, found: Comparison) -> Transfer:
+        source, configs = found.dataset.store.uri, (self._source_config, self._target_config)
+        async with _server_copy(source, self._destination, configs) as server_copy:
+            transfer = Transfer(found, self._options.settings, self._on_progress, server_copy)
+            try:
+                await transfer.run()
+            finally:
+                self._result.moved += transfer.moved
+                self._result.bytes += transfer.bytes
+        return transfer
 
     async def _finish(self, found: Comparison, transfer: Transfer) -> None:
         archives = _kept_archives(found) | transfer.archives
@@ -150,6 +159,18 @@ class Sync:
 
     def _removals(self, found: Comparison, archives: dict[str, SyncedArchive]) -> tuple[Removal, ...]:
         return found.removals(archives, self._options.selection) if self._options.delete else ()
+
+
+@asynccontextmanager
+async def _server_copy(
+    source: Uri, target: Uri, configs: tuple[StoreConfig, StoreConfig]
+) -> AsyncIterator[ServerCopy | None]:
+    """As `server_copy_between`, but not for directories: a root that is missing must not be created."""
+    if source.scheme == "file":
+        yield None
+        return
+    async with server_copy_between(source, target, configs) as server_copy:
+        yield server_copy
 
 
 def _kept_archives(found: Comparison) -> dict[str, SyncedArchive]:

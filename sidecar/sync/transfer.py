@@ -27,6 +27,7 @@ from podferry.sidecar.sync.comparison import Comparison
 from podferry.sidecar.sync.file_mover import FileMover
 from podferry.sidecar.sync.member_uploader import MemberUploader
 from podferry.sidecar.sync.plan import Move
+from podferry.storage.server_copy import ServerCopy
 
 CONCURRENT_FILES = 32
 """Small files are bound by latency, large ones by the bytes in flight."""
@@ -46,16 +47,24 @@ class Transfer:
         found: The comparison.
         settings: Attempts, and the length of a range of a large file.
         on_progress: See `OnProgress`.
+        server_copy: As in `FileMover`.
 
     Attributes:
         moved: Names of the files that are at the destination now.
-        bytes: Read for them from the source.
+        bytes: Read for them from the source, or copied by the store.
         files, archives: What was moved, for the record.
     """
 
-    def __init__(self, found: Comparison, settings: PrefetchSettings, on_progress: OnProgress) -> None:
+    def __init__(
+        self,
+        found: Comparison,
+        settings: PrefetchSettings,
+        on_progress: OnProgress,
+        server_copy: ServerCopy | None = None,
+    ) -> None:
         self._found, self._settings, self._on_progress = found, settings, on_progress
-        self._mover = FileMover(found.dataset.store, found.target, settings, self._add_bytes)
+        source, target = found.dataset.store, found.target
+        self._mover = FileMover(source, target, settings, self._add_bytes, server_copy)
         self._failed: dict[str, FerryError] = {}
         self._done = 0
         self.moved: list[str] = []

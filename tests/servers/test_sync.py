@@ -21,6 +21,7 @@ WAYS = [
     (AZURITE, VERSITY),
     (AZURITE, "file"),
     (VERSITY, GCS),
+    (GCS, GCS),
     (GCS, VERSITY),
     (VERSITY, SFTP),
     (SFTP, AZURITE),

@@ -31,6 +31,7 @@ from podferry.storage.factory import open_store
 from podferry.storage.listing.by_directory import list_entries
 from podferry.storage.listing.dataset import list_dataset
 from podferry.storage.memory.faults import Fault
+from podferry.storage.memory.server_copy import MemoryServerCopy
 from podferry.storage.memory.store import MemoryStore
 from podferry.storage.store import StoreConfig
 from tests.support.archive_site import ENDINGS, TREE, archive_of
@@ -56,6 +57,36 @@ async def test_everything_moves_once(filled):
     assert (sorted(first.moved), first.bytes, first.kept) == (sorted(FILES), 3503, 0)
     again = await filled.sync()
     assert (again.moved, again.bytes, again.kept, len(filled.records())) == ([], 0, 4, 1)
+
+
+async def test_within_one_store_the_store_copies(filled):
+    bucket = parse_uri(filled.source_uri).bucket
+    place = f"memory://{bucket}/other"
+    found = await filled.sync(target=place)
+    assert (len(found.moved), found.bytes) == (4, 3503)
+    calls = [
+        call for call, name in filled.source.calls if call in ("read", "write") and ".podferry" not in name
+    ]
+    assert calls == []
+    assert (await filled.sync(target=place)).kept == 4
+    assert filled.source.objects["other/d/e/c"] == FILES["d/e/c"]
+
+
+async def test_a_source_that_changes_while_the_store_copies_is_copied_again(filled):
+    bucket, changed = parse_uri(filled.source_uri).bucket, []
+
+    class Changing(MemoryServerCopy):
+        async def copy(self, source, target):
+            copied = await super().copy(source, target)
+            if source == "d/a" and not changed:
+                changed.append(source)
+                filled.put(a=b"2")
+            return copied
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("podferry.storage.memory.store.MemoryServerCopy", Changing)
+        found = await filled.sync(target=f"memory://{bucket}/other")
+    assert (found.problems, filled.source.objects["other/a"]) == ((), b"2")
 
 
 async def test_ten_of_ten_thousand_files_move(site):
