@@ -12,7 +12,7 @@ IMAGE ?= podferry:0.1.0-python3.12
 EXTRAS ?= webhook,kfp
 WRITERS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podferry/writers
 
-.PHONY: help demo image test check test-servers test-writers test-cluster e2e faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews installed typing clean
+.PHONY: help demo examples image test check test-servers test-writers test-cluster e2e faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews installed typing clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | column -t -s '|'
@@ -27,6 +27,9 @@ $(STAMP)%: $(BIN)/python setup.py pyproject.toml
 
 demo: $(STAMP)demo ## run the main job, or the example PIPELINE, on an embedded object store; ends with a report
 	$(BIN)/python -m demo $(if $(PIPELINE),--pipeline $(PIPELINE))
+
+examples: $(STAMP)demo $(STAMP)test ## run every example pipeline as `make demo PIPELINE=NAME` does
+	$(BIN)/pytest -m examples $(ONLY) tests/demo/test_examples.py
 
 test: $(STAMP)test ## run the tests
 	$(BIN)/pytest --numprocesses auto --dist loadfile $(ONLY)

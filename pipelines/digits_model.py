@@ -83,6 +83,7 @@ def train_epoch(
     images: Sequence[Path],
     average: Callable[[list[Array]], list[Array]] = list,
     read: Callable[[Path], bytes] = read_image,
+    rate: float = LEARNING_RATE,
 ) -> tuple[Model, float]:
     """Train on all images once; return the new model and the mean loss.
 
@@ -91,6 +92,7 @@ def train_epoch(
         images: PNG files; the name of the folder is the digit.
         average: Averages the gradients over the processes that train together.
         read: Reads an image file.
+        rate: Learning rate.
     """
     order = np.random.default_rng((model.seed, model.epoch)).permutation(len(images))
     weights, momenta, losses = list(model.weights), list(model.momenta), []
@@ -98,7 +100,7 @@ def train_epoch(
         gradients, loss = _gradients(weights, pixels, labels)
         losses.append(loss * len(labels))
         for at, gradient in enumerate(average(gradients)):
-            momenta[at] = np.float32(MOMENTUM) * momenta[at] - np.float32(LEARNING_RATE) * gradient
+            momenta[at] = np.float32(MOMENTUM) * momenta[at] - np.float32(rate) * gradient
             weights[at] = weights[at] + momenta[at]
     trained = Model(model.epoch + 1, model.seed, tuple(weights), tuple(momenta))
     return trained, float(sum(losses) / len(images))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 
+from demo.examples.digits import put_digits
 from demo.examples.example import Bucket, Findings, Outcome, Run
-from demo.images import pictures
 from demo.ledger import Ledger
-from demo.objects import put_objects
-from podferry.contract.quantity import format_bytes
 
-LINEAGE, WORKERS, EPOCHS, FAIL_AT = "digits-distributed", 2, 6, 4
+LINEAGE, WORKERS, EPOCHS, FAIL_AT = "digits-distributed", 2, 24, 16
 LEAST_ACCURACY = 0.8
 
 
@@ -22,11 +21,9 @@ class Distributed:
     imitated = ("the workers are two processes of one step, each with its own agent, in place of two pods.",)
     packages = ("numpy", "PIL", "sklearn")
 
-    def put(self, bucket: Bucket) -> str:
+    def put(self, bucket: Bucket, stack: ExitStack) -> str:
         """Write the digits."""
-        objects = {one.name: one.data for one in pictures()}
-        written = put_objects(f"{bucket.uri}/digits", bucket.environ, objects)
-        return f"{len(objects):,} handwritten digits, {format_bytes(written)}, at {bucket.uri}/digits"
+        return put_digits(bucket)
 
     def runs(self, bucket: Bucket) -> Sequence[Run]:
         """A run in which a worker fails, and the same run again."""

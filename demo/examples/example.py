@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -85,8 +86,8 @@ class Example(Protocol):
     def packages(self) -> Sequence[str]:
         """Packages that it needs beyond `podferry[demo]`."""
 
-    def put(self, bucket: Bucket) -> str:
-        """Write the data into the bucket; returns a line about it."""
+    def put(self, bucket: Bucket, stack: ExitStack) -> str:
+        """Write the data into the bucket; returns a line about it. `stack` ends what it starts."""
 
     def runs(self, bucket: Bucket) -> Sequence[Run]:
         """What to run, in this order."""

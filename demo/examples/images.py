@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
+from demo.examples.digits import put_digits
 from demo.examples.example import Bucket, Findings, Outcome, Row, Run
-from demo.images import pictures
-from demo.objects import put_objects
-from podferry.contract.quantity import format_bytes
 
 
 class Images:
@@ -19,11 +18,9 @@ class Images:
     imitated = ("the network is small and trains on the CPU.",)
     packages = ("numpy", "PIL", "sklearn", "boto3")
 
-    def put(self, bucket: Bucket) -> str:
+    def put(self, bucket: Bucket, stack: ExitStack) -> str:
         """Write the digits."""
-        objects = {one.name: one.data for one in pictures()}
-        written = put_objects(f"{bucket.uri}/digits", bucket.environ, objects)
-        return f"{len(objects):,} handwritten digits, {format_bytes(written)}, at {bucket.uri}/digits"
+        return put_digits(bucket)
 
     def runs(self, bucket: Bucket) -> Sequence[Run]:
         """Two trainings on one node: the second finds the stage of the first."""

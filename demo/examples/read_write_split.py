@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 
 import numpy as np
 from PIL import Image
@@ -25,7 +26,7 @@ class ReadWriteSplit:
     imitated = ("the pictures are synthetic: noise around one colour per class.",)
     packages = ("PIL", "numpy", "boto3")
 
-    def put(self, bucket: Bucket) -> str:
+    def put(self, bucket: Bucket, stack: ExitStack) -> str:
         """Write the pictures."""
         written = put_objects(f"{bucket.uri}/pictures", bucket.environ, dict(pictures()))
         return f"{PICTURES} pictures in {CLASSES} classes, {format_bytes(written)}, at {bucket.uri}/pictures"

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,6 +24,10 @@ EXAMPLES = {
     "distributed": "demo.examples.distributed",
     "images": "demo.examples.images",
     "read-write-split": "demo.examples.read_write_split",
+    "scripts": "demo.examples.scripts",
+    "sweep": "demo.examples.sweep",
+    "tabular": "demo.examples.tabular",
+    "text": "demo.examples.text",
 }
 """The module with the object `EXAMPLE`, by the name after `PIPELINE=`."""
 
@@ -59,12 +64,14 @@ def show(name: str, build: Path, screen: Screen) -> list[str]:
     example = load(name)
     build.mkdir(parents=True, exist_ok=True)
     screen.step(1, example.title)
-    with object_store() as url, TemporaryDirectory(prefix="podferry-demo-", dir=memory_folder()) as stage:
+    with ExitStack() as stack:
+        url = stack.enter_context(object_store())
         # Trainings that name their stage share it, as on one node.
+        stage = stack.enter_context(TemporaryDirectory(prefix="podferry-demo-", dir=memory_folder()))
         kept = {STAGE_VARIABLE: f"{stage}/dataset"}
         bucket = Bucket(f"s3://{BUCKET}", {**environment(url), **kept})
         screen.say(f"a small S3 server over files, at {url}")
-        screen.say(example.put(bucket))
+        screen.say(example.put(bucket, stack))
         outcomes = [
             _run(example, number, run, bucket, build, screen)
             for number, run in numbered(example.runs(bucket))

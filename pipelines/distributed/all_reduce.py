@@ -51,17 +51,22 @@ class Group:
 
 
 def join() -> Group:
-    """Join the other workers, by `RANK`, `WORLD_SIZE`, `MASTER_ADDR` and `MASTER_PORT` as torchrun sets them.
+    """Join the other workers, by the variables that torchrun sets, or Kubeflow's Trainer for torchrun.
 
     Raises:
+        KeyError: A variable is missing.
         OSError: Rank 0 cannot be reached.
     """
-    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    address = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+    rank, world = int(_variable("RANK", "PET_NODE_RANK")), int(_variable("WORLD_SIZE", "PET_NNODES"))
+    address = (_variable("MASTER_ADDR", "PET_MASTER_ADDR"), int(_variable("MASTER_PORT", "PET_MASTER_PORT")))
     if rank:
         return Group(rank, world, (_connect(address),))
     with Listener(("", address[1]), backlog=world) as listener:
         return Group(rank, world, tuple(listener.accept() for _ in range(world - 1)))
+
+
+def _variable(name: str, of_trainer: str) -> str:
+    return os.environ.get(name) or os.environ[of_trainer]
 
 
 def _connect(address: tuple[str, int]) -> Connection:

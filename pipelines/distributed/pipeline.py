@@ -1,4 +1,7 @@
-"""Several workers train together; each writes its part of a checkpoint, and all or none is committed."""
+"""Several workers train together; each writes its part of a checkpoint, and all or none is committed.
+
+`distributed` runs them in one step, also on a laptop; `distributed_pods` in a pod each, with a TrainJob.
+"""
 
 # KFP copies only a step's source and reads its annotations as values: imports are inside, there is no
 # `from __future__ import annotations` here, and outputs are an inline NamedTuple.
@@ -9,12 +12,15 @@ from typing import NamedTuple
 
 from kfp import dsl
 
-from podferry.components import dataset, gpu_train, verify_checkpoint
+from podferry.components import dataset, gpu_train, train_job, verify_checkpoint
 
 IMAGE = os.environ.get("TRAIN_IMAGE", "podferry:0.1.0-python3.12")
 """An image with `podferry[demo]`."""
 SECRET = "podferry-store"  # noqa: S105 - the name of a Secret, not what it holds
 """Secret with the store's credentials. A local run reads the environment."""
+
+
+LINEAGE, WORKERS = "digits-distributed", 2
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
@@ -52,9 +58,9 @@ class Outputs(NamedTuple):
 def distributed(
     uri: str,
     checkpoints: str,
-    lineage: str = "digits-distributed",
+    lineage: str = LINEAGE,
     epochs: int = 6,
-    workers: int = 2,
+    workers: int = WORKERS,
     fail_at: int = 0,
 ) -> Outputs:
     """Train with several workers; succeed only if the last checkpoint has every worker's part.
@@ -76,14 +82,34 @@ def distributed(
         workers=workers,
         fail_at=fail_at,
     )
-    gpu_train(
-        step,
+    gpu_train(step, lineage=lineage, checkpoint_size="64Mi", gpus=0, secret=SECRET)
+    verify_checkpoint(of=step, full=True, secret=SECRET)
+    return Outputs(**step.outputs)
+
+
+@dsl.pipeline(name="distributed-pods")
+def distributed_pods(uri: str, checkpoints: str, epochs: int = 6) -> None:
+    """Train with two pods of a TrainJob; succeed only if the last checkpoint has the parts of both.
+
+    Args:
+        uri: URI of PNG files below `train/<digit>/` and `test/<digit>/`.
+        checkpoints: URI of the destination.
+        epochs: Epochs in total.
+    """
+    reference = dataset(uri, secret=SECRET).outputs["reference"]
+    worker = ["python", "-m", "podferry.pipelines.distributed.worker"]
+    job = train_job(
+        "torch-distributed",
+        trainer={
+            "image": IMAGE,
+            "command": [*worker, f"{reference}", f"{checkpoints}", LINEAGE, f"{epochs}"],
+            "numNodes": WORKERS,
+        },
         dataset=reference,
         checkpoints=checkpoints,
-        lineage=lineage,
         checkpoint_size="64Mi",
-        gpus=0,
+        lineage=LINEAGE,
+        world=WORKERS,
         secret=SECRET,
     )
-    verify_checkpoint(checkpoints, lineages=lineage, full=True, secret=SECRET).after(step)
-    return Outputs(**step.outputs)
+    verify_checkpoint(checkpoints, lineages=job.outputs["lineage"], full=True, secret=SECRET)

@@ -2,7 +2,8 @@
 
     python -m podferry.pipelines.distributed.worker DATASET CHECKPOINTS LINEAGE EPOCHS [FAIL_AT]
 
-torchrun and Kubeflow's Trainer set `RANK`, `WORLD_SIZE`, `MASTER_ADDR` and `MASTER_PORT`, which it reads.
+It finds the others by `RANK`, `WORLD_SIZE`, `MASTER_ADDR` and `MASTER_PORT`, which torchrun sets, or the
+variables with which Kubeflow's Trainer starts torchrun.
 """
 
 from __future__ import annotations

@@ -77,6 +77,6 @@ def images(uri: str, checkpoints: str, epochs: int = 4, seed: int = 7) -> Output
     plan = cache(data.outputs["reference"], checkpoint_size="16Mi", secret=SECRET)
     reference = plan.outputs["reference"]
     step = train(dataset=reference, checkpoints=checkpoints, epochs=epochs, seed=seed)
-    gpu_train(step, dataset=reference, checkpoints=checkpoints, checkpoint_size="16Mi", gpus=0, secret=SECRET)
-    verify_checkpoint(checkpoints, secret=SECRET).after(step)
+    gpu_train(step, checkpoint_size="16Mi", gpus=0, secret=SECRET)
+    verify_checkpoint(of=step, secret=SECRET)
     return Outputs(**step.outputs)

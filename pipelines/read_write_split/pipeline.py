@@ -66,13 +66,6 @@ def read_write_split(uri: str, checkpoints: str, epochs: int = 3, batch: int = 3
     """
     data = dataset(uri, secret=SECRET)
     step = train(dataset=data.outputs["reference"], checkpoints=checkpoints, epochs=epochs, batch=batch)
-    gpu_train(
-        step,
-        dataset=data.outputs["reference"],
-        checkpoints=checkpoints,
-        checkpoint_size="64Mi",
-        gpus=0,
-        secret=SECRET,
-    )
-    verify_checkpoint(checkpoints, secret=SECRET).after(step)
+    gpu_train(step, checkpoint_size="64Mi", gpus=0, secret=SECRET)
+    verify_checkpoint(of=step, secret=SECRET)
     return Outputs(**step.outputs)

@@ -21,6 +21,7 @@ def run(name, build):
     )
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_keeps_what_it_promises(name, tmp_path):
     done = run(name, tmp_path)

@@ -10,17 +10,26 @@ from pathlib import Path
 import pytest
 
 from podferry.pipelines.digits import digits
-from podferry.pipelines.distributed.pipeline import distributed
+from podferry.pipelines.distributed.pipeline import distributed, distributed_pods
 from podferry.pipelines.images.pipeline import images
 from podferry.pipelines.read_write_split.pipeline import read_write_split
+from podferry.pipelines.scripts.pipeline import scripts
+from podferry.pipelines.sweep.pipeline import sweep
+from podferry.pipelines.tabular.pipeline import tabular
+from podferry.pipelines.text.pipeline import text
 from tests.support.compiled import check_golden
 
 GOLDEN = Path(__file__).parent / "golden"
 COMPILED = {
     "digits": digits,
     "distributed": distributed,
+    "distributed_pods": distributed_pods,
     "images": images,
     "read_write_split": read_write_split,
+    "scripts": scripts,
+    "sweep": sweep,
+    "tabular": tabular,
+    "text": text,
 }
 
 

@@ -1,0 +1,1 @@
+"""Click prediction on tabular rows: a wide-and-deep model, as in the studies on Criteo's rows."""

@@ -1,0 +1,1 @@
+"""Download, generate, train, upload; the outputs are kept even if training fails."""
