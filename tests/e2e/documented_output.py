@@ -20,7 +20,7 @@ REPLACED: Mapping[str, str] = {
     r"policy-hash: [0-9a-f]{12}": "policy-hash: 0123456789ab",
     r"signature: v1:\d+:[0-9a-f]{64}": f"signature: v1:1796000000:{'0123456789abcdef' * 4}",
     r"(PODFERRY_POD: +digits)-[a-z0-9]{5}\b": r"\1-x5vm8",
-    r"(PODFERRY_SPEC: +)\{.*": r"\1{...}",
+    r"(PODFERRY_(?:SPEC|CODE): +)\{.*": r"\1{...}",
     r"in \d+\.\d s": "in 0.1 s",
     r"kube-api-access-[a-z0-9]{5}": "kube-api-access-hx8z2",
     r"(Job|pod|pods)/?(.*\bdigits)-[a-z0-9]{5}\b": r"\1\2-x5vm8",

@@ -45,6 +45,7 @@ async def test_an_agent_from_start_to_drain(
         assert gate.environment == {
             "PODFERRY_DATASET": str(tmp_path / "stage"),
             "PODFERRY_CHECKPOINTS": str(tmp_path / "checkpoints"),
+            "PODFERRY_LINEAGE": "team.job.digits",
         }
         assert "3 files" in gate.summary
         (tmp_path / "checkpoints" / "epoch-1.bin").write_bytes(b"one")

@@ -38,6 +38,7 @@ async def test_the_trainer_gets_its_own_paths(tmp_path: Path) -> None:
         "PODFERRY_DATASET_VAL": "/data-val",
         "PODFERRY_CHECKPOINTS": "/checkpoints",
         "PODFERRY_OUTPUTS": "/outputs",
+        "PODFERRY_LINEAGE": "run",
     }
     assert [line.partition(":")[0] for line in jobs.summary().splitlines()][-1] == "outputs"
     await jobs.close()
@@ -46,7 +47,7 @@ async def test_the_trainer_gets_its_own_paths(tmp_path: Path) -> None:
 async def test_a_pod_has_only_the_jobs_of_its_spec(tmp_path: Path) -> None:
     jobs = jobs_of(FerrySpec(outputs=OutputSpec(f"file://{tmp_path}/o", "/outputs"), lineage="run"), tmp_path)
     assert (jobs.datasets, jobs.checkpoints) == (None, None)
-    assert jobs.environment() == {"PODFERRY_OUTPUTS": "/outputs"}
+    assert jobs.environment() == {"PODFERRY_OUTPUTS": "/outputs", "PODFERRY_LINEAGE": "run"}
     assert len(jobs.summary().splitlines()) == 1
     await jobs.close()
 
