@@ -126,6 +126,13 @@ def test_defaults_count_like_given_values(executor: Callable[..., Pod]) -> None:
     assert left.digest == said.digest
 
 
+def test_what_kfp_fills_in_itself_does_not_distinguish_runs(executor: Callable[..., Pod]) -> None:
+    spec = {"parameters": {"lr": {"parameterType": "NUMBER_DOUBLE"}, "c": {"parameterType": "TASK_CONFIG"}}}
+    small, large = ({"lr": 0.1, "c": {"resources": {"limits": {"memory": text}}}} for text in ("1Gi", "2Gi"))
+    assert inputs_of(executor(small, spec)).parameters == {"lr": 0.1}
+    assert inputs_of(executor(small, spec)).digest == inputs_of(executor(large, spec)).digest
+
+
 JSON = st.recursive(
     st.booleans()
     | st.integers(-(2**50), 2**50)
