@@ -4,8 +4,7 @@ Each recorded pod is created as it is, except for what needs a KFP installation:
 Argo's own containers do nothing, and a trainer replaces the launcher's executable. Its arguments stay.
 """
 
-from __future__ import annotations
-
+# KFP reads annotations as values: no `from __future__ import annotations` here.
 import copy
 import json
 import re
@@ -15,7 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from kfp import dsl
 
+from podferry.components import gpu_train, verify_checkpoint
+from podferry.components.trained_task.locate import places_of
 from podferry.contract.lineage import lineage_of
 from podferry.contract.pod_owner import pod_owner_of
 from podferry.webhook.pod.pod_json import GATE, SIDECAR
@@ -25,6 +27,7 @@ from tests.e2e.namespace import STORE_SECRET, Namespace
 from tests.e2e.outcome import Outcome
 from tests.e2e.scenarios import Scenarios, start_scenarios
 from tests.e2e.site import Site
+from tests.support.kfp_driver import CompiledPipeline
 
 FURNITURE = (
     {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "pipeline-runner"}},
@@ -175,3 +178,43 @@ def test_a_retried_step_is_a_new_pod_that_finds_its_checkpoint(
     outcome = ran("executor-retry", outcomes.namespace, again=True)
     assert json.loads(outcome["main"].log)["restored"] == {"step-7.bin": len(CHECKPOINT)}
     assert "resuming from step-7 (commit 1)" in outcome[GATE].log
+
+
+@dsl.component(base_image="python:3.12", install_kfp_package=False)
+def train(dataset: str, checkpoints: str, lr: float, epochs: int = 3):
+    print(dataset, checkpoints, lr, epochs)
+
+
+def verified_pipeline(endpoint: str) -> Any:
+    """A training and the step that verifies it."""
+
+    @dsl.pipeline(name="verified")
+    def pipeline(bucket: str, out: str, lr: float):
+        step = train(dataset=f"s3://{bucket}/kfp-data/of", checkpoints=out, lr=lr)
+        places = {"endpoint": endpoint, "secret": STORE_SECRET}
+        gpu_train(step, gpus=0, dataset_size="8Mi", checkpoint_size="1Mi", **places)
+        verify_checkpoint(of=step)
+
+    return pipeline
+
+
+def test_the_verifying_step_finds_the_lineage_of_the_injected_pod(outcomes: Scenarios[Outcome]) -> None:
+    """The pods are those that a stand-in for KFP's driver makes of the compiled pipeline."""
+    namespace = outcomes.namespace
+    namespace.bucket.put("kfp-data/of/x.bin", b"x")
+    arguments = {"bucket": "e2e", "out": "s3://e2e/kfp-of", "lr": 0.1}
+    compiled = CompiledPipeline(verified_pipeline(namespace.bucket.endpoint), arguments)
+    pod = runnable(compiled.pod("train", compiled.inputs("train")), {})
+    pod["metadata"]["name"] += "-of"  # it has the name of the recorded pod
+    outcome = namespace.run(pod, timeout=120)
+    assert outcome.succeeded, outcome
+    step, inputs = "verify-checkpoint", compiled.inputs("verify-checkpoint")
+    environment = compiled.environment(step, namespace.name)
+    of = inputs["parameterValues"]["of"]
+    [place] = places_of(of, "", compiled.command(step, inputs), environment)
+    assert (place.checkpoints, place.endpoint) == ("s3://e2e/kfp-of", namespace.bucket.endpoint)
+    words = ("checkpoints", "verify", place.checkpoints, place.lineages[0])
+    assert [one["state"] for one in namespace.bucket.podferry_json(*words)] == ["intact"]
+    (commit,) = namespace.bucket.commits(place.lineages[0], "kfp-of")
+    assert commit.code is not None
+    assert commit.code.image == BASE_IMAGE
