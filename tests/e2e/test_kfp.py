@@ -104,6 +104,9 @@ def runnable(pod: Object, annotations: dict[str, str]) -> Object:
     pod = copy.deepcopy(pod)
     del pod["metadata"]["namespace"]
     pod["metadata"]["annotations"] |= annotations
+    for owner in pod["metadata"]["ownerReferences"]:
+        # No workflow owns it. Where Argo's CRDs are installed, the garbage collector would delete the pod.
+        owner["apiVersion"] = "argoproj.io/not-installed"
     for container in (*pod["spec"]["initContainers"], *pod["spec"]["containers"]):
         container["image"] = BASE_IMAGE
         if container["name"] == "main":
