@@ -48,6 +48,7 @@ MAX_SETTINGS = 256
 """Annotations of podferry in one pod: with thousands, a decision would take seconds."""
 MAX_SETTINGS_BYTES = 256 * 1024
 """Source: Kubernetes, `TotalAnnotationSizeLimitB`, which it checks only after admission."""
+PREFIX_LENGTH = len(PREFIX)
 NONE_DECLARED: Mapping[str, str] = MappingProxyType({})
 
 
@@ -69,6 +70,15 @@ def read_annotations(
     settings = settings_of(annotations)
     if not settings or settings.get("inject") == "false":
         return None
+    return read_settings(settings, variables, declared)
+
+
+def read_settings(
+    settings: Mapping[str, str],
+    variables: Variables | None = None,
+    declared: Mapping[str, str] = NONE_DECLARED,
+) -> FerrySpec:
+    """As `read_annotations`, of the settings of a pod that has opted in."""
     InvalidSpec.raise_any([*_size_problems(settings), *_character_problems(settings)])
     if any("$(" in text or len(text) > MAX_CACHED_LENGTH for text in settings.values()):
         return _read(settings, variables or Variables(), declared)
@@ -118,10 +128,11 @@ def value_problems(
 
 def settings_of(annotations: Mapping[str, str]) -> dict[str, str]:
     """The podferry annotations without their prefix, and without the stamps that podferry sets itself."""
-    ours = {key[len(PREFIX) :]: text for key, text in annotations.items() if key.startswith(PREFIX)}
-    for stamp in STAMPS & ours.keys():
-        del ours[stamp]
-    return ours
+    return {
+        key[PREFIX_LENGTH:]: text
+        for key, text in annotations.items()
+        if key.startswith(PREFIX) and key[PREFIX_LENGTH:] not in STAMPS
+    }
 
 
 def _unknown(settings: Mapping[str, str]) -> list[Problem]:

@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
-from itertools import zip_longest
 from typing import Any, TypeVar
 
 import msgspec
@@ -41,6 +40,8 @@ COMPILER_INPUTS = frozenset(
 distinguish training runs: one that gets more memory after an out-of-memory kill resumes."""
 PLATFORM_TYPES = frozenset({"TASK_CONFIG", "TASK_FINAL_STATUS"})
 """Types of inputs that KFP fills in itself: with the pod's resources, for example."""
+FLAGS = frozenset({"--executor_input", "--component_spec", "--pipeline_name", "--run_id"})
+"""Those of the launcher that are read."""
 PLACEHOLDER = re.compile(r"\{\{\$\.inputs\.parameters\['([^']*)'\]\}\}")
 MAX_EXACT_INTEGER = 2**53
 """The largest integer up to which doubles are exact; KFP's numbers are doubles."""
@@ -227,13 +228,12 @@ def _canonical(value: object) -> str:
 
 
 def _flags(command: Sequence[str]) -> dict[str, str]:
-    """The value of the first `--NAME VALUE` or `--NAME=VALUE`, by `--NAME`."""
+    """The value of the first `--NAME VALUE` or `--NAME=VALUE` of each of `FLAGS`."""
     found: dict[str, str] = {}
-    for word, following in zip_longest(command, command[1:]):
-        if word.startswith("--"):
-            name, equals, value = word.partition("=")
-            if equals or following is not None:
-                found.setdefault(name, value if equals else following)
+    for at, word in enumerate(command, start=1):
+        name, equals, value = word.partition("=")
+        if name in FLAGS and (equals or at < len(command)):
+            found.setdefault(name, value if equals else command[at])
     return found
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from podferry.contract.spec import PREFIX
-from podferry.webhook.injection.inject import Decision, InjectionOutcome, inject
+from podferry.webhook.injection.inject import UNTOUCHED, Decision, InjectionOutcome, inject
 from podferry.webhook.injection.pod_conflicts import reason_to_leave_alone
 from podferry.webhook.injection.resolve import opted_in
 from podferry.webhook.pod.json_patch import Draft
@@ -53,15 +53,15 @@ def decide(
 
 
 def _decide(pod: Json, namespace: Namespace, policy: Policy, signer: Signer, request: str) -> Decision:
+    asked = opted_in(pod)
     if annotations_of(pod).get(STATUS_STAMP) in {INJECTED, REFUSED, SHARED} or any(podferry_names(pod)):
-        decision = inject(pod, namespace, policy, signer)
+        decision = inject(pod, namespace, policy, signer) if asked else UNTOUCHED
         # A copy or a forgery is stopped, but not while pods are only audited.
         if not decision.problems or policy.enforcement is Enforcement.INJECT:
             return decision
-    asked = opted_in(pod)
     applied = _applied(pod, namespace, policy, asked=asked)
     if not asked and (applied is None or policy.enforcement is Enforcement.DISABLED):
-        return Decision(InjectionOutcome.UNTOUCHED)
+        return UNTOUCHED
     if policy.enforcement is Enforcement.DISABLED:
         return _disabled(pod)
     draft = _with_rule(pod, applied)

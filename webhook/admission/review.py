@@ -66,7 +66,8 @@ def decode_review(body: bytes) -> AdmissionRequest:
     Raises:
         InvalidSpec: The body is not an AdmissionReview of version 1, or an absurd one.
     """
-    objects = body.count(b"{") + body.count(b"[")
+    # Counting takes longer than the decision's other checks: a short body cannot have as many.
+    objects = body.count(b"{") + body.count(b"[") if len(body) > MAX_OBJECTS else 0
     if objects > MAX_OBJECTS:
         raise InvalidSpec.of(
             "the review has too many objects and arrays", f"{objects}; at most {MAX_OBJECTS}"

@@ -21,7 +21,7 @@ from podferry.webhook.admission.job_templates import review_templates
 from podferry.webhook.admission.metrics import WebhookMetrics
 from podferry.webhook.admission.review import AdmissionRequest, allow, decode_review, deny
 from podferry.webhook.cluster.namespaces import Namespaces
-from podferry.webhook.injection.inject import Decision, InjectionOutcome
+from podferry.webhook.injection.inject import UNTOUCHED, Decision, InjectionOutcome
 from podferry.webhook.pod.pod_schema import check_types
 from podferry.webhook.pod.refusal_text import refusal_text
 from podferry.webhook.pod.stamp import Signer
@@ -31,7 +31,6 @@ from podferry.webhook.policy.policy_review import policy_problems
 MAX_REVIEW_BYTES = 8 * 1024**2
 """An object in etcd has at most 1.5 MiB, and a review may contain it twice."""
 POD = ("", "v1", "Pod")
-UNTOUCHED = Decision(InjectionOutcome.UNTOUCHED)
 
 
 class Webhook:

@@ -11,7 +11,6 @@ from podferry.contract.http_api import AGENT_VARIABLE, RESTORED_FILE_VARIABLE, S
 from podferry.contract.location_guards import GUARDS_VARIABLE, UNGUARDED, encode_guards
 from podferry.contract.pod_binding import MADE_FOR_VARIABLE, POD_VARIABLE, STAMP_VARIABLE
 from podferry.contract.spec import FerrySpec
-from podferry.contract.spec_json import encode_spec
 from podferry.webhook.injection.agent_address import LOOPBACK
 from podferry.webhook.injection.container_resources import AgentLimits, gate_resources, sidecar_resources
 from podferry.webhook.injection.resolve import ResolvedInjection
@@ -59,7 +58,7 @@ def sidecar(injection: ResolvedInjection, policy: Policy, drain_seconds: int) ->
             *map(escape_dollars, arguments),
         ],
         "env": [
-            variable(SPEC_VARIABLE, encode_spec(injection.spec).decode()),
+            variable(SPEC_VARIABLE, injection.spec_json),
             *_binding(injection),
             variable(AGENT_VARIABLE, agent_url(policy, injection.agent_host)),
             # The root file system is read-only: libraries write temporary files to the agent's own volume.

@@ -1,10 +1,11 @@
-"""Decides on a pod from its JSON, its namespace and the policy: a patch, or the reasons against it. Pure.
+"""Decides on a pod that has opted in, by its JSON, its namespace and the policy. Pure.
 
-not opted in, Windows, mirror     untouched
-opted in, valid                   injected: sidecar first or after a proxy, gate last, volumes, stamps
-opted in, only mounts             shared: volumes, mounts, environment, stamps; no agent
-opted in, invalid, controlled     refused: only a gate, which reports the reason and fails the pod
-opted in, invalid, bare           denied: `kubectl apply` shows the reason
+The decision is a patch, or the reasons against it:
+
+valid                 injected: sidecar first or after a proxy, gate last, volumes, stamps
+only mounts           shared: volumes, mounts, environment, stamps; no agent
+invalid, controlled   refused: only a gate, which reports the reason and fails the pod
+invalid, bare         denied: `kubectl apply` shows the reason
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import msgspec
 
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.spec import PREFIX
-from podferry.contract.spec_json import encode_spec
 from podferry.webhook.injection.container_memory import raise_memory, shm_warnings
 from podferry.webhook.injection.container_resources import agent_limits, cpu_warnings
 from podferry.webhook.injection.containers import gate, refusing_gate, sidecar
@@ -31,15 +31,13 @@ from podferry.webhook.injection.pod_conflicts import (
     exposure_warnings,
     lineage_warnings,
     pod_conflicts,
-    reason_to_leave_alone,
 )
 from podferry.webhook.injection.raised_memory import record_raised_memory, restore_raised_memory
 from podferry.webhook.injection.reinvocation import is_injected, repair
-from podferry.webhook.injection.resolve import ResolvedInjection, opted_in, resolve_injection
+from podferry.webhook.injection.resolve import ResolvedInjection, resolve_injection
 from podferry.webhook.injection.security_context import mode_warnings
 from podferry.webhook.injection.termination_grace import current_grace, drain_seconds, grace_of
-from podferry.webhook.injection.trainer_env import agent_url, trainer_environment
-from podferry.webhook.injection.volumes import has_shm, trainer_mounts, volumes
+from podferry.webhook.injection.volumes import trainer_mounts, volumes
 from podferry.webhook.pod.json_patch import Draft, Path
 from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.pod.pod_json import (
@@ -98,15 +96,16 @@ class Decision(msgspec.Struct, frozen=True):
     rule: str | None = None
 
 
+UNTOUCHED = Decision(InjectionOutcome.UNTOUCHED)
+
+
 def inject(
     pod: Json, namespace: Namespace, policy: Policy, signer: Signer = UNSIGNED, request: str = ""
 ) -> Decision:
-    """Decide on a pod that is about to be created; its plain JSON is not modified.
+    """Decide on a pod that has opted in and is about to be created; its plain JSON is not modified.
 
     `request` is the unique id of its admission.
     """
-    if not opted_in(pod) or reason_to_leave_alone(pod):
-        return Decision(InjectionOutcome.UNTOUCHED)
     stamps = _Stamps(namespace.name, policy, signer)
     try:
         if is_injected(pod):
@@ -151,33 +150,29 @@ def _seen_before(pod: Json, stamps: _Stamps) -> Decision:
 
 def _shared(pod: Json, injection: ResolvedInjection, stamps: _Stamps) -> Decision:
     """Only mounts: there is nothing to copy or upload, so no agent."""
-    draft, container = Draft(pod), containers_of(pod)[injection.trainer_index]
-    with_shm = not has_shm(container)
-    draft.append(("spec", "volumes"), *volumes(injection.spec, injection.memory, with_shm=with_shm))
-    _extend_trainer(draft, injection, stamps.policy, with_shm=with_shm)
-    stamps.set_on(draft, SHARED, encode_spec(injection.spec).decode())
-    shm = shm_warnings(container, injection.memory.shm_volume) if with_shm else _shm_ignored(pod)
-    return Decision(InjectionOutcome.SHARED, tuple(draft.operations), shm)
+    draft = Draft(pod)
+    _add_volumes(draft, injection)
+    _extend_trainer(draft, injection)
+    stamps.set_on(draft, SHARED, injection.spec_json)
+    return Decision(InjectionOutcome.SHARED, tuple(draft.operations), _shm_warnings(pod, injection))
 
 
 def _injected(pod: Json, injection: ResolvedInjection, stamps: _Stamps) -> Decision:
     draft, container, policy = Draft(pod), containers_of(pod)[injection.trainer_index], stamps.policy
     grace, grace_warnings = grace_of(pod, injection.spec, policy)
-    with_shm = not has_shm(container)
-    draft.append(("spec", "volumes"), *volumes(injection.spec, injection.memory, with_shm=with_shm))
+    _add_volumes(draft, injection)
     _add_containers(draft, injection, policy, grace)
-    _extend_trainer(draft, injection, policy, with_shm=with_shm)
+    _extend_trainer(draft, injection)
     memory_warnings = raise_memory(draft, injection.trainer_index, injection.memory, policy)
     record_raised_memory(draft, container, injection.trainer_index)
     if grace != current_grace(pod):
         draft.set(("spec", "terminationGracePeriodSeconds"), grace)
-    stamps.set_on(draft, INJECTED, encode_spec(injection.spec).decode())
-    shm = shm_warnings(container, injection.memory.shm_volume) if with_shm else _shm_ignored(pod)
+    stamps.set_on(draft, INJECTED, injection.spec_json)
     warnings = (
         *injection.reasons,
         *mode_warnings(pod, container, injection.spec),
         *memory_warnings,
-        *shm,
+        *_shm_warnings(pod, injection),
         *_outputs_shared(pod, injection),
         *grace_warnings,
         *proxy_warnings(pod, policy),
@@ -195,15 +190,21 @@ def _add_containers(draft: Draft, injection: ResolvedInjection, policy: Policy, 
     draft.append(INIT_CONTAINERS, gate(injection, policy))
 
 
-def _extend_trainer(draft: Draft, injection: ResolvedInjection, policy: Policy, *, with_shm: bool) -> None:
+def _add_volumes(draft: Draft, injection: ResolvedInjection) -> None:
+    added = volumes(injection.spec, injection.memory, with_shm=injection.with_shm)
+    draft.append(("spec", "volumes"), *added)
+
+
+def _extend_trainer(draft: Draft, injection: ResolvedInjection) -> None:
     path: Path = ("spec", "containers", injection.trainer_index)
     names = {one["name"] for one in containers_of(draft.document)[injection.trainer_index].get("env") or []}
-    variables = trainer_environment(injection.spec, agent_url(policy, injection.agent_host))
-    draft.append((*path, "env"), *(one for one in variables if one["name"] not in names))
-    draft.append((*path, "volumeMounts"), *trainer_mounts(injection.spec, with_shm=with_shm))
+    draft.append((*path, "env"), *(one for one in injection.environment if one["name"] not in names))
+    draft.append((*path, "volumeMounts"), *trainer_mounts(injection.spec, with_shm=injection.with_shm))
 
 
-def _shm_ignored(pod: Json) -> tuple[str, ...]:
+def _shm_warnings(pod: Json, injection: ResolvedInjection) -> tuple[str, ...]:
+    if injection.with_shm:
+        return shm_warnings(containers_of(pod)[injection.trainer_index], injection.memory.shm_volume)
     key = f"{PREFIX}shm-size"
     if key not in annotations_of(pod):
         return ()

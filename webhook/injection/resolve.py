@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import msgspec
 
-from podferry.contract.annotations import read_annotations, settings_of
+from podferry.contract.annotations import read_settings, settings_of
 from podferry.contract.checkpoint_writer import is_read_only
 from podferry.contract.code_version import UNKNOWN_CODE, CodeVersion, code_of_container
 from podferry.contract.cross_validation import gang_problems
@@ -20,19 +20,26 @@ from podferry.contract.pod_binding import made_for
 from podferry.contract.pod_locations import directory_problems, location_problems
 from podferry.contract.pod_owner import KFP, PodOwner, kfp_inputs_of, pod_owner_of, variables_of
 from podferry.contract.spec import DatasetSpec, FerrySpec, Unpack
+from podferry.contract.spec_json import encode_spec
 from podferry.webhook.injection.agent_address import LOOPBACK, agent_host
 from podferry.webhook.injection.container_memory import memory_problems, shm_bytes
 from podferry.webhook.injection.container_resources import AgentLimits, agent_limits
 from podferry.webhook.injection.pod_conflicts import pod_conflicts
 from podferry.webhook.injection.security_context import NOBODY, RunAs, run_as_of
-from podferry.webhook.injection.trainer_env import agent_url, environment_problems
+from podferry.webhook.injection.trainer_env import agent_url, environment_problems, trainer_environment
 from podferry.webhook.injection.volumes import has_shm, mount_problems, volume_problems
 from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.pod.pod_identity import PodIdentity, identity_of
 from podferry.webhook.pod.pod_json import Json, annotations_of, containers_of, labels_of
 from podferry.webhook.pod.pod_lengths import length_problems
 from podferry.webhook.pod.training_container import training_code_of, training_container_of
-from podferry.webhook.policy.guardrails import guardrail_problems, guards_of, image_problems
+from podferry.webhook.policy.guardrails import (
+    allowed_in,
+    guardrail_problems,
+    guards_of,
+    image_problems,
+    unknown_label_problems,
+)
 from podferry.webhook.policy.policy import Policy
 
 KFP_RUN = "pipeline/runid"
@@ -45,7 +52,10 @@ class ResolvedInjection(msgspec.Struct, frozen=True):
 
     Attributes:
         spec: Its resolved spec: sizes, media, lineage and rank filled in.
+        spec_json: The same, as JSON.
         trainer_index: Index of the training container.
+        environment: Variables that the trainer gets, unless it has them.
+        with_shm: Whether the trainer gets a volume for its `/dev/shm`.
         run_as: User and group of the agent.
         memory: Memory of its volumes and the agent.
         limits: Of podferry's containers.
@@ -59,7 +69,10 @@ class ResolvedInjection(msgspec.Struct, frozen=True):
     """
 
     spec: FerrySpec
+    spec_json: str
     trainer_index: int
+    environment: tuple[dict[str, str], ...]
+    with_shm: bool
     run_as: RunAs
     memory: MemorySum
     limits: AgentLimits
@@ -110,23 +123,28 @@ def resolve_injection(
     runs = container is not None and (spec is None or spec.needs_agent)
     run_as = found.result_of(run_as_of, pod, container, namespace.labels) if runs else NOBODY
     found.add(pod_conflicts(pod, policy) if spec is None or spec.needs_agent else ())
-    memory = None
+    found.add(unknown_label_problems(namespace, policy))
+    spec_json, environment, memory = b"", (), None
+    with_shm, allowed = container is not None and not has_shm(container), allowed_in(namespace, policy)
     if spec is not None:
-        memory = found.result_of(_memory, spec, container, policy)
-        found.add(gang_problems(spec, spec.rank))
-        found.add((*location_problems(spec), *directory_problems(spec), *volume_problems(pod, spec)))
-        found.add(length_problems(pod, spec))
-        found.add(image_problems(spec, policy))
-        found.add(guardrail_problems(spec, policy, namespace))
+        spec_json = encode_spec(spec)
+        environment = tuple(trainer_environment(spec, agent_url(policy, host)))
+        memory = found.result_of(_memory, spec, container if with_shm else None, policy)
+        found.add(_spec_problems(pod, spec, policy))
+        found.add(length_problems(pod, len(spec_json)))
+        found.add(guardrail_problems(spec, allowed))
         if container is not None:
             found.add(mount_problems(pod, container, spec))
-            found.add(environment_problems(container, spec, agent_url(policy, host)))
+            found.add(environment_problems(container, environment))
         found.add(memory_problems(memory, policy) if memory is not None else ())
     if found.problems or not (owner and resolved and run_as and memory) or index is None:
         raise InvalidSpec(*found.problems)
     return ResolvedInjection(
         spec=resolved.spec,
+        spec_json=spec_json.decode(),
         trainer_index=index,
+        environment=environment,
+        with_shm=with_shm,
         run_as=run_as,
         memory=memory,
         run_id=labels_of(pod).get(KFP_RUN) or owner.run_id or None,
@@ -135,7 +153,7 @@ def resolve_injection(
         reasons=resolved.reasons,
         agent_host=host,
         made_for=made_for(pod),
-        guards=guards_of(namespace, policy),
+        guards=guards_of(allowed),
         code=code_of_container(containers_of(pod)[index]),
     )
 
@@ -146,8 +164,7 @@ def resolve(pod: Json, owner: PodOwner, policy: Policy) -> ResolvedMedium:
     refers = any("$(" in text for text in settings.values())
     code = training_code_of(pod, settings.get("container"), owner.kind)
     variables = variables_of(owner, kfp_inputs_of(pod), code=code) if refers else None
-    spec = read_annotations(annotations_of(pod), variables, policy.datasets)
-    assert spec is not None  # noqa: S101 - callers have checked `opted_in`
+    spec = read_settings(settings, variables, policy.datasets)
     defaults, replace = policy.defaults, msgspec.structs.replace
     checkpoints, outputs = spec.checkpoints, spec.outputs
     if checkpoints:
@@ -169,11 +186,20 @@ def resolve(pod: Json, owner: PodOwner, policy: Policy) -> ResolvedMedium:
     return resolve_medium(resolved, policy.bounds.sidecar_memory)
 
 
+def _spec_problems(pod: Json, spec: FerrySpec, policy: Policy) -> Iterator[Problem]:
+    yield from gang_problems(spec, spec.rank)
+    yield from location_problems(spec)
+    yield from directory_problems(spec)
+    yield from volume_problems(pod, spec)
+    yield from image_problems(spec, policy)
+
+
 def _needs_size(dataset: DatasetSpec) -> bool:
     packed = dataset.unpack is Unpack.ALWAYS
     return dataset.size is None and (packed or dataset.parsed.bytes is None)
 
 
 def _memory(spec: FerrySpec, container: Json | None, policy: Policy) -> MemorySum:
-    shm = 0 if container is None or has_shm(container) else shm_bytes(container, spec.shm_size, policy)
+    """The memory of a pod; `container` is the trainer if it gets a volume for its `/dev/shm`."""
+    shm = 0 if container is None else shm_bytes(container, spec.shm_size, policy)
     return memory_sum(msgspec.structs.replace(spec, shm_size=shm or None))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from podferry.contract.errors import Problem
 from podferry.contract.http_api import (
@@ -44,12 +44,12 @@ def trainer_environment(spec: FerrySpec, url: str) -> Iterator[dict[str, str]]:
         yield variable(LINEAGE_VARIABLE, spec.lineage)
 
 
-def environment_problems(container: Json, spec: FerrySpec, url: str) -> Iterator[Problem]:
-    """Variables that podferry sets but the container sets to something else."""
+def environment_problems(container: Json, variables: Iterable[Json]) -> Iterator[Problem]:
+    """Variables of podferry that the container sets to something else."""
     existing = {one["name"]: one for one in container.get("env") or []}
-    for wanted in trainer_environment(spec, url):
+    for wanted in variables:
         found = existing.get(wanted["name"])
         if found is not None and found != wanted:
             what = f"the training container sets {wanted['name']}, which podferry sets"
-            shown = repr(found.get("value", "a reference"))
+            shown = repr(found["value"]) if "value" in found else "a reference"
             yield Problem(what, shown, "Remove it from the container's env")

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from podferry.contract.errors import Problem
 from podferry.contract.quantity import format_bytes
-from podferry.contract.spec import PREFIX, FerrySpec
-from podferry.contract.spec_json import encode_spec
+from podferry.contract.spec import PREFIX
 from podferry.webhook.pod.pod_json import Json, annotations_of
 
 MAX_SPEC_BYTES = 96 * 1024
@@ -19,9 +18,8 @@ STAMP_BYTES = 1024
 REMEDY = "Use fewer and shorter annotations: globs instead of names, a manifest instead of a list of files"
 
 
-def length_problems(pod: Json, spec: FerrySpec) -> Iterator[Problem]:
-    """Why the pod, or its agent, could not be started with a spec of this length."""
-    size = len(encode_spec(spec))
+def length_problems(pod: Json, size: int) -> Iterator[Problem]:
+    """Why the pod, or its agent, could not be started with a spec of `size` bytes."""
     if size > MAX_SPEC_BYTES:
         measured = f"{format_bytes(size)} when they are resolved; at most {format_bytes(MAX_SPEC_BYTES)}"
         yield Problem(

@@ -19,12 +19,15 @@ Location = tuple[str, str, str]
 """(annotation, location, field of `AllowedLocations`)."""
 
 
-def guardrail_problems(spec: FerrySpec, policy: Policy, namespace: Namespace) -> Iterator[Problem]:
-    """Every location that the policy does not allow in the namespace."""
+def unknown_label_problems(namespace: Namespace, policy: Policy) -> Iterator[Problem]:
+    """Guardrails that may apply to the namespace, whose labels are unknown."""
     if not namespace.labels_known and any(one.match.namespace_labels for one in policy.guardrails):
         what = "the labels of the namespace, on which the policy's guardrails depend, cannot be read"
         yield Problem(what, namespace.name, "Try again; then check that the webhook reaches the API server")
-    guards = allowed_in(namespace, policy)
+
+
+def guardrail_problems(spec: FerrySpec, guards: Sequence[AllowedLocations]) -> Iterator[Problem]:
+    """Every location that is not allowed by all of these, see `allowed_in`."""
     for key, location, kind in _locations(spec):
         if location.startswith(("http://", "https://")):
             problem = metadata_problem(f"{PREFIX}{key}", location)
@@ -56,9 +59,8 @@ def allowed_in(namespace: Namespace, policy: Policy) -> list[AllowedLocations]:
     return [_filled_in(allowed, namespace.name) for allowed in (policy.allowed, *of_namespace)]
 
 
-def guards_of(namespace: Namespace, policy: Policy) -> LocationGuards:
+def guards_of(allowed: Sequence[AllowedLocations]) -> LocationGuards:
     """What the agent has to check itself: endpoints in Secrets, and the data that manifests name."""
-    allowed = allowed_in(namespace, policy)
     return LocationGuards(
         _restricting(one.endpoints for one in allowed), _restricting(one.sources for one in allowed)
     )

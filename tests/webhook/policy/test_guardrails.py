@@ -6,7 +6,12 @@ import pytest
 from podferry.contract.location_guards import UNGUARDED, LocationGuards
 from podferry.contract.spec import FerrySpec
 from podferry.webhook.pod.namespace import Namespace
-from podferry.webhook.policy.guardrails import allowed_in, guardrail_problems, guards_of
+from podferry.webhook.policy.guardrails import (
+    allowed_in,
+    guardrail_problems,
+    guards_of,
+    unknown_label_problems,
+)
 from podferry.webhook.policy.policy import AllowedLocations, Guardrail, PodSelector, Policy
 
 TEAM = Namespace("team-a", {"tier": "trial"})
@@ -17,7 +22,8 @@ def guarded(policy: Policy, *guardrails: tuple[PodSelector, AllowedLocations]) -
 
 
 def problems(spec: FerrySpec, policy: Policy, namespace: Namespace = TEAM) -> list[str]:
-    return [str(problem) for problem in guardrail_problems(spec, policy, namespace)]
+    found = guardrail_problems(spec, allowed_in(namespace, policy))
+    return [str(problem) for problem in (*unknown_label_problems(namespace, policy), *found)]
 
 
 @pytest.fixture
@@ -88,7 +94,7 @@ def test_metadata_services_are_never_allowed(
 
 
 def test_what_the_agent_is_told(policy: Policy) -> None:
-    assert guards_of(TEAM, policy) == UNGUARDED
+    assert guards_of(allowed_in(TEAM, policy)) == UNGUARDED
     both = guarded(
         msgspec.structs.replace(
             policy, allowed=AllowedLocations(sources=("s3://d/*",), endpoints=("https://*.internal",))
@@ -97,5 +103,5 @@ def test_what_the_agent_is_told(policy: Policy) -> None:
         (PodSelector(namespaces=("prod",)), AllowedLocations(endpoints=())),
     )
     endpoints = (("https://*.internal",), ("https://team-a.internal",))
-    assert guards_of(TEAM, both) == LocationGuards(endpoints, (("s3://d/*",),))
+    assert guards_of(allowed_in(TEAM, both)) == LocationGuards(endpoints, (("s3://d/*",),))
     assert len(allowed_in(TEAM, both)) == 2
