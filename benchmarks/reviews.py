@@ -48,6 +48,7 @@ OURS, WITHOUT, BARE = "podferry webhook", "the same without a decision", "only r
 CONSTANT = str(HERE / "constant_webhook.py")
 SERVERS = {OURS: (), WITHOUT: (CONSTANT, "decision"), BARE: (CONSTANT, "response")}
 """The words after Python's own, by server."""
+SERVER_CORE, CLIENT_CORE = min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))
 RATIO, P99_MS, RATE = 0.5, 5, 200.0
 MEMORY_MIB, START_SECONDS = 100, 2.0
 BUSY_PROCESSES, PROBE_SECONDS, PROBE_PERIOD = 8, 5.0, 1.0
@@ -69,7 +70,7 @@ def _of_run(number: int, recorded: str) -> str:
 
 @contextmanager
 def on_core(core: int) -> Iterator[None]:
-    """Children that are started in the block run on one core."""
+    """This process, and what it starts in the block, runs on one core."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:
@@ -79,9 +80,9 @@ def on_core(core: int) -> Iterator[None]:
 
 
 def started(stack: ExitStack, folder: Path, *program: str) -> WebhookProcess:
-    """A webhook on the first core."""
+    """A webhook on its core."""
     folder.mkdir()
-    with on_core(min(os.sched_getaffinity(0))):
+    with on_core(SERVER_CORE):
         return stack.enter_context(webhook_process(folder, "--log-format=json", program=program))
 
 
@@ -92,7 +93,8 @@ def compared(
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in servers}
     for number in range(rounds):
         for name, webhook in servers.items():
-            found[name].append(uvloop.run(saturate(webhook, bodies, count)))
+            with on_core(CLIENT_CORE):
+                found[name].append(uvloop.run(saturate(webhook, bodies, count)))
         shown = ", ".join(f"{name} {found[name][-1][0]:.0f}" for name in servers)
         sys.stdout.write(f"round {number + 1}/{rounds}: {shown} reviews a second of CPU time\n")
     return found
@@ -136,7 +138,8 @@ def measured(rounds: int, count: int, seconds: float, folder: Path) -> tuple[lis
         servers = {name: started(stack, folder / name, *words) for name, words in SERVERS.items()}
         ours = servers[OURS]
         found = compared(servers, bodies, rounds, count)
-        slow = {name: uvloop.run(latencies(one, bodies, RATE, seconds)) for name, one in servers.items()}
+        with on_core(CLIENT_CORE):
+            slow = {name: uvloop.run(latencies(one, bodies, RATE, seconds)) for name, one in servers.items()}
         probes = ready_under_load(ours, seconds)
         memory = peak_mib(ours.process.pid)
     findings = [

@@ -29,7 +29,7 @@ def configure_logs(level: str = "info", log_format: str | None = None) -> None:
             *(_json_processors() if as_json else [text_renderer(sys.stderr)]),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
-        logger_factory=structlog.PrintLoggerFactory(file=cast(TextIO, LossyStream(sys.stderr))),
+        logger_factory=structlog.WriteLoggerFactory(file=cast(TextIO, LossyStream(sys.stderr))),
     )
     stamina.instrumentation.set_on_retry_hooks([_log_retry])
 

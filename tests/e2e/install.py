@@ -13,6 +13,8 @@ from typing import Any
 import yaml
 
 from podferry.webhook.cluster.kube import USER_AGENT
+from podferry.webhook.policy.policy import Policy
+from podferry.webhook.policy.policy_yaml import read_policy
 from tests.cluster.cluster import Cluster, documents
 from tests.cluster.process import ClusterError, patient, wait_until
 from tests.e2e.manifests import Object, container, pod, podferry_annotations
@@ -71,6 +73,11 @@ def overlay_with(folder: Path, *components: str, **fields: list[Object]) -> Path
     }
     (folder / "kustomization.yaml").write_text(yaml.safe_dump({**document, **fields}))
     return folder
+
+
+def policy_of(cluster: Cluster) -> Policy:
+    """The policy in the cluster."""
+    return read_policy(cluster.get("configmap", "podferry-policy", "-n", NAMESPACE)["data"]["policy.yaml"])
 
 
 def refresh_files(cluster: Cluster) -> None:

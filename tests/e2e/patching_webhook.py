@@ -25,7 +25,7 @@ def patching_webhook(
     cluster = namespace.cluster
     command = [sys.executable, "-m", "tests.e2e.patching_webhook", cluster.host_address, json.dumps(patch)]
     with cluster.run_in_network(command) as server:
-        address = wait_until("the webhook to listen", lambda: _address(server), 30)
+        address = wait_until("the webhook to listen", lambda: announced_address(server), 30)
         client = {"url": address["url"], "caBundle": base64.b64encode(address["ca"].encode()).decode()}
         cluster.kubectl("create", "-f", "-", stdin=json.dumps(_configuration(name, namespace.name, client)))
         try:
@@ -34,7 +34,8 @@ def patching_webhook(
             cluster.kubectl("delete", "mutatingwebhookconfiguration", name)
 
 
-def _address(server: Server) -> dict[str, str] | None:
+def announced_address(server: Server) -> dict[str, str] | None:
+    """What a stand-in's first line of output says: `url`, and `ca` as PEM; None if it is not complete."""
     line = server.output.partition("\n")[0]
     return json.loads(line) if line.endswith("}") else None
 

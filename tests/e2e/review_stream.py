@@ -43,7 +43,7 @@ class ReviewStream:
 
     def run(self) -> None:
         """Create until `stop`, one in each interval."""
-        connection, headers = _connection(self._namespace.cluster)
+        connection, headers = connection_to(self._namespace.cluster)
         due = time.monotonic()
         with contextlib.closing(connection):
             while not self._stopped.wait(max(0.0, due - time.monotonic())):
@@ -96,8 +96,8 @@ def review_stream(namespace: Namespace, manifest: Object, rate: float = RATE) ->
             one.join()
 
 
-def _connection(cluster: Cluster) -> tuple[http.client.HTTPConnection, dict[str, str]]:
-    """To the API server itself, and the headers of the administrator: a proxy would need much of the CPU."""
+def connection_to(cluster: Cluster) -> tuple[http.client.HTTPConnection, dict[str, str]]:
+    """To the API server itself, with the headers of the administrator: a proxy would need much CPU time."""
     settings = client.Configuration()
     config.load_kube_config(str(cluster.kubeconfig), client_configuration=settings)
     context = ssl.create_default_context(cafile=settings.ssl_ca_cert)

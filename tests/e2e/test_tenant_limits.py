@@ -11,8 +11,7 @@ from podferry.webhook.injection.inject import inject
 from podferry.webhook.limits.namespace_limits import NamespaceLimits, limits_from
 from podferry.webhook.pod.json_patch import apply
 from podferry.webhook.pod.namespace import Namespace as PodNamespace
-from podferry.webhook.policy.policy import Policy
-from podferry.webhook.policy.policy_yaml import read_policy
+from tests.e2e import install
 from tests.e2e.manifests import Object, container, job, pod
 from tests.e2e.namespace import Namespace
 from tests.e2e.site import Site
@@ -51,12 +50,6 @@ CASES: dict[str, tuple[Object, ...]] = {
 }
 
 
-def policy_of(site: Site) -> Policy:
-    """The policy in the cluster."""
-    found = site.cluster.get("configmap", "podferry-policy", "-n", "podferry")
-    return read_policy(found["data"]["policy.yaml"])
-
-
 def stored(namespace: Namespace, objects: tuple[Object, ...]) -> NamespaceLimits:
     """The limits as people get them from the cluster, when their use is known."""
     namespace.start(*objects)
@@ -71,7 +64,7 @@ def stored(namespace: Namespace, objects: tuple[Object, ...]) -> NamespaceLimits
 
 @pytest.mark.parametrize("case", CASES)
 def test_predictions_are_what_the_api_server_decides(site: Site, namespace: Namespace, case: str) -> None:
-    limits, policy = stored(namespace, CASES[case]), policy_of(site)
+    limits, policy = stored(namespace, CASES[case]), install.policy_of(site.cluster)
     predicted, decided = {}, {}
     for name, resources in TRAINERS.items():
         one = container(command=["true"], resources=resources)

@@ -7,6 +7,7 @@ fail. What is no review gets 4xx with a message.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -124,7 +125,8 @@ class Webhook:
         self.metrics.count_review(path, decision.outcome, time.perf_counter() - started)
         self.metrics.warnings.inc(len(decision.warnings))
         if decision.outcome is not InjectionOutcome.UNTOUCHED:
-            log_decision(review, decision)
+            # The client does not wait for the log: its write may block.
+            asyncio.get_running_loop().call_soon(log_decision, review, decision)
 
     async def healthz(self, _: web.Request) -> web.Response:
         """Respond while the process runs."""

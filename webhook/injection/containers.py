@@ -27,7 +27,6 @@ from podferry.webhook.injection.volumes import (
     dataset_dir,
     dataset_secret_dir,
     gate_mounts,
-    sidecar_mounts,
 )
 from podferry.webhook.pod.pod_json import GATE, SIDECAR, escape_dollars
 from podferry.webhook.pod.refusal_text import refusal_text
@@ -69,9 +68,9 @@ def sidecar(injection: ResolvedInjection, policy: Policy, drain_seconds: int) ->
             *_code(injection),
             *injection.identity.env,
         ],
-        "resources": sidecar_resources(injection.memory, injection.limits),
+        "resources": sidecar_resources(injection.template.memory, injection.limits),
         "securityContext": security_context(injection.run_as),
-        "volumeMounts": [*sidecar_mounts(injection.spec), *injection.identity.mounts],
+        "volumeMounts": [*injection.template.sidecar_mounts, *injection.identity.mounts],
         # Runs when the pod is deleted; SIGTERM follows only after the trainer has ended.
         "lifecycle": {"preStop": {"exec": {"command": [*COMMAND, "drain"]}}},
     }

@@ -37,7 +37,6 @@ from podferry.webhook.injection.reinvocation import is_injected, repair
 from podferry.webhook.injection.resolve import ResolvedInjection, resolve_injection
 from podferry.webhook.injection.security_context import mode_warnings
 from podferry.webhook.injection.termination_grace import current_grace, drain_seconds, grace_of
-from podferry.webhook.injection.volumes import trainer_mounts, volumes
 from podferry.webhook.pod.json_patch import Draft, Path
 from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.pod.pod_json import (
@@ -63,6 +62,8 @@ from podferry.webhook.pod.stamp import (
     Signer,
 )
 from podferry.webhook.policy.policy import OnInvalid, Policy
+
+VOLUMES = ("spec", "volumes")
 
 
 class InjectionOutcome(StrEnum):
@@ -151,7 +152,7 @@ def _seen_before(pod: Json, stamps: _Stamps) -> Decision:
 def _shared(pod: Json, injection: ResolvedInjection, stamps: _Stamps) -> Decision:
     """Only mounts: there is nothing to copy or upload, so no agent."""
     draft = Draft(pod)
-    _add_volumes(draft, injection)
+    draft.append(VOLUMES, *injection.template.volumes)
     _extend_trainer(draft, injection)
     stamps.set_on(draft, SHARED, injection.spec_json)
     return Decision(InjectionOutcome.SHARED, tuple(draft.operations), _shm_warnings(pod, injection))
@@ -160,10 +161,10 @@ def _shared(pod: Json, injection: ResolvedInjection, stamps: _Stamps) -> Decisio
 def _injected(pod: Json, injection: ResolvedInjection, stamps: _Stamps) -> Decision:
     draft, container, policy = Draft(pod), containers_of(pod)[injection.trainer_index], stamps.policy
     grace, grace_warnings = grace_of(pod, injection.spec, policy)
-    _add_volumes(draft, injection)
+    draft.append(VOLUMES, *injection.template.volumes)
     _add_containers(draft, injection, policy, grace)
     _extend_trainer(draft, injection)
-    memory_warnings = raise_memory(draft, injection.trainer_index, injection.memory, policy)
+    memory_warnings = raise_memory(draft, injection.trainer_index, injection.template.memory, policy)
     record_raised_memory(draft, container, injection.trainer_index)
     if grace != current_grace(pod):
         draft.set(("spec", "terminationGracePeriodSeconds"), grace)
@@ -190,21 +191,16 @@ def _add_containers(draft: Draft, injection: ResolvedInjection, policy: Policy, 
     draft.append(INIT_CONTAINERS, gate(injection, policy))
 
 
-def _add_volumes(draft: Draft, injection: ResolvedInjection) -> None:
-    added = volumes(injection.spec, injection.memory, with_shm=injection.with_shm)
-    draft.append(("spec", "volumes"), *added)
-
-
 def _extend_trainer(draft: Draft, injection: ResolvedInjection) -> None:
     path: Path = ("spec", "containers", injection.trainer_index)
     names = {one["name"] for one in containers_of(draft.document)[injection.trainer_index].get("env") or []}
     draft.append((*path, "env"), *(one for one in injection.environment if one["name"] not in names))
-    draft.append((*path, "volumeMounts"), *trainer_mounts(injection.spec, with_shm=injection.with_shm))
+    draft.append((*path, "volumeMounts"), *injection.template.trainer_mounts)
 
 
 def _shm_warnings(pod: Json, injection: ResolvedInjection) -> tuple[str, ...]:
-    if injection.with_shm:
-        return shm_warnings(containers_of(pod)[injection.trainer_index], injection.memory.shm_volume)
+    if volume := injection.template.memory.shm_volume:
+        return shm_warnings(containers_of(pod)[injection.trainer_index], volume)
     key = f"{PREFIX}shm-size"
     if key not in annotations_of(pod):
         return ()

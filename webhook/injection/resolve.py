@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,9 +15,7 @@ from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.lineage import lineage_of
 from podferry.contract.location_guards import UNGUARDED, LocationGuards
 from podferry.contract.medium import ResolvedMedium, resolve_medium
-from podferry.contract.memory_sum import MemorySum, memory_sum
 from podferry.contract.pod_binding import made_for
-from podferry.contract.pod_locations import directory_problems, location_problems
 from podferry.contract.pod_owner import KFP, PodOwner, kfp_inputs_of, pod_owner_of, variables_of
 from podferry.contract.spec import DatasetSpec, FerrySpec, Unpack
 from podferry.contract.spec_json import encode_spec
@@ -26,6 +24,7 @@ from podferry.webhook.injection.container_memory import memory_problems, shm_byt
 from podferry.webhook.injection.container_resources import AgentLimits, agent_limits
 from podferry.webhook.injection.pod_conflicts import pod_conflicts
 from podferry.webhook.injection.security_context import NOBODY, RunAs, run_as_of
+from podferry.webhook.injection.template import Template, template_of
 from podferry.webhook.injection.trainer_env import agent_url, environment_problems, trainer_environment
 from podferry.webhook.injection.volumes import has_shm, mount_problems, volume_problems
 from podferry.webhook.pod.namespace import Namespace
@@ -55,9 +54,8 @@ class ResolvedInjection(msgspec.Struct, frozen=True):
         spec_json: The same, as JSON.
         trainer_index: Index of the training container.
         environment: Variables that the trainer gets, unless it has them.
-        with_shm: Whether the trainer gets a volume for its `/dev/shm`.
+        template: Its memory, volumes and mounts.
         run_as: User and group of the agent.
-        memory: Memory of its volumes and the agent.
         limits: Of podferry's containers.
         run_id: KFP's run, or None outside KFP.
         identity: Of the trainer, for the agent.
@@ -72,9 +70,8 @@ class ResolvedInjection(msgspec.Struct, frozen=True):
     spec_json: str
     trainer_index: int
     environment: tuple[dict[str, str], ...]
-    with_shm: bool
+    template: Template
     run_as: RunAs
-    memory: MemorySum
     limits: AgentLimits
     run_id: str | None
     identity: PodIdentity = PodIdentity()
@@ -124,29 +121,33 @@ def resolve_injection(
     run_as = found.result_of(run_as_of, pod, container, namespace.labels) if runs else NOBODY
     found.add(pod_conflicts(pod, policy) if spec is None or spec.needs_agent else ())
     found.add(unknown_label_problems(namespace, policy))
-    spec_json, environment, memory = b"", (), None
-    with_shm, allowed = container is not None and not has_shm(container), allowed_in(namespace, policy)
+    spec_json, environment, template = b"", (), None
+    allowed = allowed_in(namespace, policy)
     if spec is not None:
         spec_json = encode_spec(spec)
         environment = tuple(trainer_environment(spec, agent_url(policy, host)))
-        memory = found.result_of(_memory, spec, container if with_shm else None, policy)
-        found.add(_spec_problems(pod, spec, policy))
+        shm = found.result_of(_shm_bytes, container, spec, policy)
+        checked = template_of(spec, shm or 0, len(spec_json))
+        template = checked.template
+        found.add(checked.problems)
+        found.add(volume_problems(pod, checked.volume_names))
+        found.add(gang_problems(spec, spec.rank))
+        found.add(image_problems(spec, policy))
         found.add(length_problems(pod, len(spec_json)))
         found.add(guardrail_problems(spec, allowed))
         if container is not None:
             found.add(mount_problems(pod, container, spec))
             found.add(environment_problems(container, environment))
-        found.add(memory_problems(memory, policy) if memory is not None else ())
-    if found.problems or not (owner and resolved and run_as and memory) or index is None:
+        found.add(memory_problems(template.memory, policy) if template is not None else ())
+    if found.problems or not (owner and resolved and run_as and template) or index is None:
         raise InvalidSpec(*found.problems)
     return ResolvedInjection(
         spec=resolved.spec,
         spec_json=spec_json.decode(),
         trainer_index=index,
         environment=environment,
-        with_shm=with_shm,
+        template=template,
         run_as=run_as,
-        memory=memory,
         run_id=labels_of(pod).get(KFP_RUN) or owner.run_id or None,
         limits=agent_limits(pod, policy),
         identity=identity_of(pod, containers_of(pod)[index], resolved.spec),
@@ -186,20 +187,12 @@ def resolve(pod: Json, owner: PodOwner, policy: Policy) -> ResolvedMedium:
     return resolve_medium(resolved, policy.bounds.sidecar_memory)
 
 
-def _spec_problems(pod: Json, spec: FerrySpec, policy: Policy) -> Iterator[Problem]:
-    yield from gang_problems(spec, spec.rank)
-    yield from location_problems(spec)
-    yield from directory_problems(spec)
-    yield from volume_problems(pod, spec)
-    yield from image_problems(spec, policy)
-
-
 def _needs_size(dataset: DatasetSpec) -> bool:
     packed = dataset.unpack is Unpack.ALWAYS
     return dataset.size is None and (packed or dataset.parsed.bytes is None)
 
 
-def _memory(spec: FerrySpec, container: Json | None, policy: Policy) -> MemorySum:
-    """The memory of a pod; `container` is the trainer if it gets a volume for its `/dev/shm`."""
-    shm = 0 if container is None else shm_bytes(container, spec.shm_size, policy)
-    return memory_sum(msgspec.structs.replace(spec, shm_size=shm or None))
+def _shm_bytes(container: Json | None, spec: FerrySpec, policy: Policy) -> int:
+    """Bytes of the volume for the trainer's `/dev/shm`; 0 if it has one there."""
+    no_volume = container is None or has_shm(container)
+    return 0 if no_volume else shm_bytes(container, spec.shm_size, policy)

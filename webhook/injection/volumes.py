@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
 from podferry.contract.errors import Problem
@@ -132,16 +132,15 @@ def trainer_mounts(spec: FerrySpec, *, with_shm: bool) -> Iterator[dict[str, Any
         yield _mount(OUTPUT_VOLUME, spec.outputs.path)
 
 
-def volume_problems(pod: Json, spec: FerrySpec) -> Iterator[Problem]:
-    """The pod's own volumes whose names podferry needs; others may begin like podferry's."""
-    found = volumes_of(pod)
-    for name in _volume_names(spec):
-        if name in found:
-            remedy = "Rename it; if the pod is a copy of an injected one, use the manifest of the original"
-            yield Problem("the pod already has a volume of a name that podferry uses", name, remedy)
+def volume_problems(pod: Json, names: Set[str]) -> Iterator[Problem]:
+    """The pod's own volumes whose `names` podferry needs; others may begin like podferry's."""
+    for name in sorted(names & volumes_of(pod).keys()):
+        remedy = "Rename it; if the pod is a copy of an injected one, use the manifest of the original"
+        yield Problem("the pod already has a volume of a name that podferry uses", name, remedy)
 
 
-def _volume_names(spec: FerrySpec) -> Iterator[str]:
+def volume_names(spec: FerrySpec) -> Iterator[str]:
+    """The names of volumes that podferry needs, whether or not the pod gets each of them."""
     yield from (CONTROL_VOLUME, SHM_VOLUME)
     yield from (_named(DATASET_VOLUME, one) for one in spec.datasets)
     yield from map(_mounted_name, spec.mounted)

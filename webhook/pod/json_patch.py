@@ -87,12 +87,12 @@ class Draft:
         if path in self._found:
             return self._found[path]
         parent, step = self._editable(path[:-1], {}), path[-1]
-        child = find(parent, (step,))
+        child = parent[step] if isinstance(parent, list) else parent.get(step)
         if child is None:
             self._emit("replace" if step in parent else "add", path, empty)
             child = empty
         if id(child) not in self._copies:
-            child = parent[step] = copy.copy(child)
+            child = parent[step] = child.copy()
             self._copies[id(child)] = child
         self._found[path] = child
         return child

@@ -1,6 +1,8 @@
 """What a retry looks like in the log."""
 
+import io
 import json
+import sys
 
 import pytest
 import stamina
@@ -37,6 +39,17 @@ def test_an_outage_is_one_line_for_people(capsys):
     retried(5)
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith(f" retrying: {REASON}")
+
+
+def test_a_line_is_one_write(monkeypatch):
+    """Agent and supervisor share a stream: two writes could be torn apart by the other's."""
+    written = []
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "write", written.append)
+    monkeypatch.setattr(sys, "stderr", stream)
+    configure_logs(log_format="json")
+    structlog.get_logger().info("started")
+    assert [text.endswith("}\n") for text in written] == [True]
 
 
 def test_json_on_request_has_every_field(capsys):

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from podferry.contract.memory_sum import memory_sum
 from podferry.contract.spec import MAX_DATASET_NAME_LENGTH, PREFIX, FerrySpec
 from podferry.webhook.injection.inject import InjectionOutcome, inject
-from podferry.webhook.injection.volumes import has_shm, mount_problems, quantity, volume_problems, volumes
+from podferry.webhook.injection.volumes import (
+    has_shm,
+    mount_problems,
+    quantity,
+    volume_names,
+    volume_problems,
+    volumes,
+)
 from podferry.webhook.pod.json_patch import apply
 from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.policy.policy import Bounds, Policy
@@ -118,10 +125,11 @@ def test_only_volumes_of_the_very_names_collide(spec: Callable[..., FerrySpec]) 
     )
     theirs = ("podferry-of-mine", "podferry-data-backup", "podferry-outputs", "podferry-data-secret-val")
     pod = {"spec": {"volumes": [{"name": name, "emptyDir": {}} for name in theirs]}}
-    assert list(volume_problems(pod, wanted)) == []
+    names = frozenset(volume_names(wanted))
+    assert list(volume_problems(pod, names)) == []
     added = [*volumes(wanted, memory_sum(wanted), with_shm=True)]
     taken = {"spec": {"volumes": [{"name": one["name"]} for one in added]}}
-    assert {problem.measured for problem in volume_problems(taken, wanted)} == {one["name"] for one in added}
+    assert {problem.measured for problem in volume_problems(taken, names)} == {one["name"] for one in added}
 
 
 def test_shm_is_found_at_its_path_only() -> None:
