@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from podferry.contract.errors import InvalidSpec, Unavailable
@@ -37,43 +37,48 @@ def read_objects(
         remedy = "Give --kubeconfig and --context"
         raise InvalidSpec.of("there is no usable kubeconfig", str(error), remedy) from error
     core, batch, apps = client.CoreV1Api(api), client.BatchV1Api(api), client.AppsV1Api(api)
-    lists: dict[str, Callable[..., Any]] = {
-        "Job": batch.list_job_for_all_namespaces,
-        "CronJob": batch.list_cron_job_for_all_namespaces,
-        "Deployment": apps.list_deployment_for_all_namespaces,
-        "StatefulSet": apps.list_stateful_set_for_all_namespaces,
-        "Pod": core.list_pod_for_all_namespaces,
+    lists: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+        "Job": (batch.list_job_for_all_namespaces, batch.list_namespaced_job),
+        "CronJob": (batch.list_cron_job_for_all_namespaces, batch.list_namespaced_cron_job),
+        "Deployment": (apps.list_deployment_for_all_namespaces, apps.list_namespaced_deployment),
+        "StatefulSet": (apps.list_stateful_set_for_all_namespaces, apps.list_namespaced_stateful_set),
+        "Pod": (core.list_pod_for_all_namespaces, core.list_namespaced_pod),
     }
-    found = list(_listed("Namespace", core.list_namespace))
-    for kind, call in lists.items():
-        objects = _listed(kind, call)
-        found += [one for one in objects if not _shown_by_owner(one) and _is_in(one, namespace)]
+    found = _namespaces(core, namespace)
+    for kind, (of_all, of_one) in lists.items():
+        what = f"{kind}s in {namespace or 'all namespaces'}"
+        response = _answer("list", what, *((of_all,) if namespace is None else (of_one, namespace)))
+        objects = [{**item, "kind": kind} for item in response["items"]]
+        found += [one for one in objects if not _shown_by_owner(one)]
     return found
 
 
-def _listed(kind: str, call: Callable[..., Any]) -> Iterator[Object]:
-    """All objects of a kind as plain JSON: a typed client would drop the fields that it does not know."""
+def _namespaces(core: Any, name: str | None) -> list[Object]:
+    if name is None:
+        found = _answer("list", "Namespaces", core.list_namespace)["items"]
+    else:
+        found = [_answer("get", f"the Namespace {name}", core.read_namespace, name)]
+    return [{**one, "kind": "Namespace"} for one in found]
+
+
+def _answer(verb: str, what: str, call: Callable[..., Any], *arguments: str) -> Any:
+    """The answer as plain JSON: a typed client would drop the fields that it does not know."""
     from kubernetes.client import ApiException  # noqa: PLC0415
     from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
     try:
-        response = call(_preload_content=False, _request_timeout=TIMEOUT_SECONDS)
+        response = call(*arguments, _preload_content=False, _request_timeout=TIMEOUT_SECONDS)
     except ApiException as error:
-        remedy = f"Use an account that may list {kind}s in all namespaces"
         reason = f"{error.status} {error.reason}"
-        raise Unavailable.of(f"the cluster does not list {kind}s", reason, remedy) from error
+        remedy = f"Use an account that may {verb} {what}"
+        raise Unavailable.of(f"cannot {verb} {what}", reason, remedy) from error
     except HTTPError as error:
         remedy = "Check the server in the kubeconfig, and that you reach it"
-        raise Unavailable.of(f"the cluster does not list {kind}s", str(error), remedy) from error
-    for item in json.loads(response.data)["items"]:
-        yield {**item, "kind": kind}
+        raise Unavailable.of(f"cannot {verb} {what}", str(error), remedy) from error
+    return json.loads(response.data)
 
 
 def _shown_by_owner(thing: Object) -> bool:
     owners = thing["metadata"].get("ownerReferences") or []
     kinds = {"CronJob"} if thing["kind"] == "Job" else LISTED_OWNERS
     return thing["kind"] in {"Job", "Pod"} and any(one["kind"] in kinds for one in owners)
-
-
-def _is_in(thing: Object, namespace: str | None) -> bool:
-    return namespace is None or thing["metadata"].get("namespace") == namespace

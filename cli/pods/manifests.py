@@ -12,17 +12,13 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
-import yaml
 
+from podferry.cli.pods.yaml_documents import read_documents
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.pod_owner import pod_owner_of
 from podferry.contract.pod_rank import POD_INDEX
 from podferry.contract.pod_templates import pod_templates_of
 from podferry.contract.spec import PREFIX
-from podferry.contract.yaml_evidence import yaml_evidence
-
-LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's loader if PyYAML was built with it: ten times as fast."""
 
 DEFAULT_IMAGE = "podferry"
 """The image of podferry's containers if no policy is given."""
@@ -89,15 +85,6 @@ def read_pods(text: str, source: str) -> list[FoundPod]:
         remedy = "Give a Pod, or an object with a pod template; else use --annotation"
         raise InvalidSpec.of(f"{source} contains no pod", kinds, remedy)
     return pods
-
-
-def read_documents(text: str, source: str) -> list[Any]:
-    """Decode YAML or JSON documents. Raises `InvalidSpec` for other text."""
-    try:
-        return [document for document in yaml.load_all(text, Loader=LOADER) if document is not None]
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # PyYAML raises ValueError for a date that does not exist.
-        raise InvalidSpec.of(f"{source} is not YAML", yaml_evidence(error), "Correct it") from error
 
 
 def find_pods(documents: Iterable[Any], source: str) -> list[FoundPod]:

@@ -1,6 +1,7 @@
 """The `kubernetes` client against lists of an API server on loopback; a real one is in the e2e tests."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -29,13 +30,32 @@ LISTS: dict[str, list[dict[str, Any]]] = {
 }
 
 
+NAMESPACED = re.compile(r"(.*)/namespaces/other(/.*)?")
+
+
+def answer(path: str) -> Any:
+    """A list of all namespaces, or one of the namespace `other`, or that namespace."""
+    match = NAMESPACED.fullmatch(path)
+    if match and not match[2]:
+        return {"metadata": {"name": "other", "labels": {}}}
+    items = LISTS[f"{match[1]}{match[2]}" if match else path]
+    return {"items": [one for one in items if not match or one["metadata"]["namespace"] == "other"]}
+
+
 @pytest.fixture
-def kubeconfig(tmp_path: Path) -> Iterator[Path]:
+def asked() -> list[str]:
+    """The paths that were requested."""
+    return []
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path, asked: list[str]) -> Iterator[Path]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            denied = (tmp_path / "denied").exists()
-            body = json.dumps({"items": LISTS[self.path.partition("?")[0]]}).encode()
-            self.send_response(403 if denied else 200)
+            path, _, _ = self.path.partition("?")
+            asked.append(path)
+            body = json.dumps(answer(path)).encode()
+            self.send_response(403 if (tmp_path / "denied").exists() else 200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -75,14 +95,19 @@ def test_templates_and_pods_that_no_template_shows(kubeconfig: Path) -> None:
     assert found[1]["unknown"] == 1
 
 
-def test_one_namespace(kubeconfig: Path) -> None:
+def test_one_namespace(kubeconfig: Path, asked: list[str]) -> None:
+    """Only that one is asked for: a team's account may read no other."""
     found = read_objects(str(kubeconfig), "x", "other")
     assert [one["kind"] for one in found] == ["Namespace", "Deployment"]
+    assert len(asked) == 6
+    assert all(NAMESPACED.fullmatch(path) for path in asked)
 
 
 def test_a_denied_list(kubeconfig: Path, tmp_path: Path) -> None:
     (tmp_path / "denied").touch()
-    with pytest.raises(Unavailable, match=r"does not list Namespaces.*may list Namespaces in all namespaces"):
+    with pytest.raises(Unavailable, match=r"cannot get the Namespace other.*may get the Namespace other"):
+        read_objects(str(kubeconfig), None, "other")
+    with pytest.raises(Unavailable, match=r"cannot list Namespaces.*may list Namespaces"):
         read_objects(str(kubeconfig))
 
 
