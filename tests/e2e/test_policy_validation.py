@@ -36,6 +36,13 @@ def test_an_invalid_policy_is_refused(site: Site, policy: dict[str, Any]) -> Non
     site.cluster.kubectl("apply", "-f", "-", "--dry-run=server", stdin=yaml.safe_dump(other))
 
 
+def test_a_start_without_the_policys_config_map(site: Site, policy: dict[str, Any]) -> None:
+    """Replicas become ready and inject: `webhook_down` waits for both."""
+    with install.webhook_down(site.cluster):
+        site.cluster.kubectl("-n", install.NAMESPACE, "delete", "configmap", policy["metadata"]["name"])
+    assert LOGGED in site.cluster.kubectl("-n", install.NAMESPACE, "logs", install.WEBHOOK)
+
+
 def test_a_start_with_an_invalid_policy(site: Site, namespace: Namespace, policy: dict[str, Any]) -> None:
     with install.webhook_down(site.cluster):
         site.cluster.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(policy))

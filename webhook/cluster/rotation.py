@@ -39,8 +39,9 @@ KEYS_KEY = "stamp.keys"
 """Key of the Secret with the keys that sign stamps."""
 MAX_CONFLICTS = 5
 """Conflicts after which to give up; there are two replicas."""
-CHECK_SECONDS = 60.0
-"""Seconds between checks of the Secret, which another replica may have renewed."""
+CHECK_SECONDS = 10.0
+"""Seconds between checks of the Secret. If somebody empties it and another replica fills it, reviews may fail
+until this one has looked."""
 SETTLE_SECONDS = 5.0
 """Seconds for API servers to see a changed configuration before a new CA's leaf is served."""
 CONFIGURATIONS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")

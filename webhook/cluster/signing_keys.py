@@ -47,12 +47,19 @@ def renew_keys(stored: SigningKeys, known: SigningKeys, now: int) -> SigningKeys
     """The keys to store at `now`: those that are stored, and a new one if it is time.
 
     If the stored ones are lost, the ones that this replica knows are stored again: pods are being signed with
-    them.
+    them. If another replica has already made one instead, both are stored.
     """
-    keys = stored or known
+    keys = _merged(stored, known, now) if stored else known
     if keys and now - keys[0].made_at < KEY_LIFETIME:
         return keys
     return add_key(keys, secrets.token_bytes(KEY_BYTES), now)
+
+
+def _merged(stored: SigningKeys, known: SigningKeys, now: int) -> SigningKeys:
+    if not known or any(one in stored for one in known):
+        return stored
+    signing = in_signing_order(known, now)[0]
+    return (stored[0], *(one for one in known if one.key == signing))
 
 
 def add_key(keys: SigningKeys, key: bytes, now: int) -> SigningKeys:

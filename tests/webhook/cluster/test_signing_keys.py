@@ -36,7 +36,21 @@ def test_only_the_previous_key_is_kept() -> None:
 def test_lost_keys_are_stored_again_by_a_replica_that_has_them() -> None:
     known = renew_keys((), (), 0)
     assert renew_keys((), known, 10) == known
-    assert renew_keys(renew_keys((), (), 5), known, 10) != known
+
+
+def test_a_replica_adds_its_key_to_those_of_one_that_found_none() -> None:
+    """Somebody has emptied the Secret, and a replica has started: pods are being signed with both."""
+    known, found = renew_keys((), (), 0), renew_keys((), (), 1000)
+    both = renew_keys(found, known, 1010)
+    assert both == (*found, *known)
+    assert in_signing_order(both, 1010) == (known[0].key, found[0].key)
+    assert renew_keys(both, known, 1020) == renew_keys(both, found, 1020) == both
+
+
+def test_of_two_keys_it_adds_the_one_that_it_signs_with() -> None:
+    old = renew_keys((), (), 0)
+    known, found = renew_keys(old, (), KEY_LIFETIME), renew_keys((), (), KEY_LIFETIME + 100)
+    assert renew_keys(found, known, KEY_LIFETIME + 110) == (*found, *old)
 
 
 def test_a_key_is_added_once() -> None:
