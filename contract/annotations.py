@@ -205,6 +205,8 @@ def _attributed(name: str, text: str, problem: Problem) -> Problem:
     """The problem with its annotation's key, and with the value as the user wrote it."""
     shown = text if text and text in problem.measured else repr(text)
     measured = problem.measured if shown in problem.measured else f"{shown}: {problem.measured}"
+    if problem.measured == repr(text.strip()):  # parsed without the blanks around it
+        measured = repr(text)
     return Problem(f"{PREFIX}{name}: {problem.what}", measured.removesuffix(": "), problem.remedy)
 
 

@@ -66,7 +66,7 @@ def kfp_inputs_of(pod: Mapping[str, Any]) -> KfpInputs | None:
     Raises:
         InvalidSpec: It is an executor, but its command cannot be read.
     """
-    containers = pod.get("spec", {}).get("containers", [])
+    containers = (pod.get("spec") or {}).get("containers") or []
     found = (read_kfp_inputs(container.get("command") or []) for container in containers)
     return next((inputs for inputs in found if inputs is not None), None)
 
@@ -77,7 +77,7 @@ def pod_owner_of(pod: Mapping[str, Any], namespace: str | None = None) -> PodOwn
     Raises:
         InvalidSpec: It is a KFP executor, but its command cannot be read.
     """
-    metadata = pod.get("metadata", {})
+    metadata = pod.get("metadata") or {}
     resolved = namespace or metadata.get("namespace") or "default"
     inputs = kfp_inputs_of(pod)
     if inputs is not None:

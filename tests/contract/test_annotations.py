@@ -86,6 +86,14 @@ def test_every_problem_names_an_annotation_that_was_written(annotations: dict[st
         assert any(key in problem and repr(text)[1:-1] in problem for key, text in annotations.items())
 
 
+@pytest.mark.parametrize("text", ["\n\n", " relative "])
+def test_blanks_around_a_value_are_shown_once(text: str) -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        read_annotations({PREFIX + "dataset": "s3://b/d", PREFIX + "dataset-path": text})
+    (problem,) = caught.value.problems
+    assert problem.measured == repr(text)
+
+
 @given(st.dictionaries(st.text(max_size=12), st.text(max_size=5)))
 def test_annotations_of_others_are_ignored(others: dict[str, str]) -> None:
     strangers = {key: text for key, text in others.items() if not key.startswith(PREFIX)}

@@ -130,6 +130,8 @@ def test_volcanos_kind_job_is_not_kubernetes_job(owned: Callable[..., Pod]) -> N
 
 def test_a_bare_pod_is_known_by_its_name_or_its_prefix() -> None:
     assert pod_owner_of({"metadata": {"name": "a"}}, "team") == PodOwner("team", "pod", "a")
+    assert pod_owner_of({"metadata": None, "spec": None}, "team") == PodOwner("team", "pod", "")
+    assert pod_owner_of({"metadata": {}, "spec": {"containers": None}}, "team") == PodOwner("team", "pod", "")
     named = {"metadata": {"name": "a-x1y2z", "generateName": "a-", "namespace": "own"}}
     assert pod_owner_of(named) == PodOwner("own", "pod", "a-")
     assert pod_owner_of(named, "asked").namespace == "asked"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -63,7 +65,8 @@ def sidecar_bytes(memory: MemorySum) -> int:
     return -(-memory.sidecar // MIB) * MIB
 
 
-def sidecar_resources(memory: MemorySum, limits: AgentLimits) -> dict[str, Any]:
+@lru_cache(maxsize=256)
+def sidecar_resources(memory: MemorySum, limits: AgentLimits) -> Mapping[str, Any]:
     """The agent's resources: memory request and limit are the sum."""
     size, disk = quantity(sidecar_bytes(memory)), quantity(memory.disk + LOG_BYTES)
     requested = {STORAGE: disk} if memory.disk else {}
@@ -74,7 +77,8 @@ def sidecar_resources(memory: MemorySum, limits: AgentLimits) -> dict[str, Any]:
     }
 
 
-def gate_resources(limits: AgentLimits) -> dict[str, Any]:
+@lru_cache(maxsize=64)
+def gate_resources(limits: AgentLimits) -> Mapping[str, Any]:
     """The gate's resources: it only polls and waits."""
     memory = {"memory": quantity(limits.gate_memory)}
     return {"requests": {"cpu": limits.gate.request, **memory}, "limits": {**limits.gate.limits, **memory}}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -24,7 +24,7 @@ from podferry.webhook.injection.container_memory import memory_problems, shm_byt
 from podferry.webhook.injection.container_resources import AgentLimits, agent_limits
 from podferry.webhook.injection.pod_conflicts import pod_conflicts
 from podferry.webhook.injection.security_context import NOBODY, RunAs, run_as_of
-from podferry.webhook.injection.template import Template, template_of
+from podferry.webhook.injection.template import CheckedTemplate, Template, template_of
 from podferry.webhook.injection.trainer_env import agent_url, environment_problems, trainer_environment
 from podferry.webhook.injection.volumes import has_shm, mount_problems, volume_problems
 from podferry.webhook.pod.namespace import Namespace
@@ -99,6 +99,21 @@ class _ProblemCollector:
         self.problems += [one for one in problems if one not in self.problems]
 
 
+class _SpecParts(NamedTuple):
+    """What follows from a resolved spec."""
+
+    spec_json: bytes
+    checked: CheckedTemplate
+    environment: tuple[dict[str, str], ...]
+
+    def problems(self, pod: Json, policy: Policy) -> Iterator[Problem]:
+        yield from self.checked.problems
+        yield from volume_problems(pod, self.checked.volume_names)
+        yield from length_problems(pod, len(self.spec_json))
+        if self.checked.template is not None:
+            yield from memory_problems(self.checked.template.memory, policy)
+
+
 def opted_in(pod: Json) -> bool:
     """Whether the pod has opted in and not out; its settings may still be invalid."""
     settings = settings_of(annotations_of(pod))
@@ -121,31 +136,24 @@ def resolve_injection(
     run_as = found.result_of(run_as_of, pod, container, namespace.labels) if runs else NOBODY
     found.add(pod_conflicts(pod, policy) if spec is None or spec.needs_agent else ())
     found.add(unknown_label_problems(namespace, policy))
-    spec_json, environment, template = b"", (), None
-    allowed = allowed_in(namespace, policy)
+    allowed, parts = allowed_in(namespace, policy), None
     if spec is not None:
-        spec_json = encode_spec(spec)
-        environment = tuple(trainer_environment(spec, agent_url(policy, host)))
         shm = found.result_of(_shm_bytes, container, spec, policy)
-        checked = template_of(spec, shm or 0, len(spec_json))
-        template = checked.template
-        found.add(checked.problems)
-        found.add(volume_problems(pod, checked.volume_names))
-        found.add(gang_problems(spec, spec.rank))
-        found.add(image_problems(spec, policy))
-        found.add(length_problems(pod, len(spec_json)))
+        parts = _parts(spec, shm or 0, agent_url(policy, host))
+        found.add(parts.problems(pod, policy))
+        found.add((*gang_problems(spec, spec.rank), *image_problems(spec, policy)))
         found.add(guardrail_problems(spec, allowed))
         if container is not None:
             found.add(mount_problems(pod, container, spec))
-            found.add(environment_problems(container, environment))
-        found.add(memory_problems(template.memory, policy) if template is not None else ())
-    if found.problems or not (owner and resolved and run_as and template) or index is None:
+            found.add(environment_problems(container, parts.environment))
+    template = parts and parts.checked.template
+    if found.problems or not (owner and resolved and run_as and parts and template) or index is None:
         raise InvalidSpec(*found.problems)
     return ResolvedInjection(
         spec=resolved.spec,
-        spec_json=spec_json.decode(),
+        spec_json=parts.spec_json.decode(),
         trainer_index=index,
-        environment=environment,
+        environment=parts.environment,
         template=template,
         run_as=run_as,
         run_id=labels_of(pod).get(KFP_RUN) or owner.run_id or None,
@@ -187,6 +195,12 @@ def resolve(pod: Json, owner: PodOwner, policy: Policy) -> ResolvedMedium:
     return resolve_medium(resolved, policy.bounds.sidecar_memory)
 
 
+def _parts(spec: FerrySpec, shm: int, url: str) -> _SpecParts:
+    spec_json = encode_spec(spec)
+    checked = template_of(spec, shm, len(spec_json))
+    return _SpecParts(spec_json, checked, tuple(trainer_environment(spec, url)))
+
+
 def _needs_size(dataset: DatasetSpec) -> bool:
     packed = dataset.unpack is Unpack.ALWAYS
     return dataset.size is None and (packed or dataset.parsed.bytes is None)
@@ -194,5 +208,6 @@ def _needs_size(dataset: DatasetSpec) -> bool:
 
 def _shm_bytes(container: Json | None, spec: FerrySpec, policy: Policy) -> int:
     """Bytes of the volume for the trainer's `/dev/shm`; 0 if it has one there."""
-    no_volume = container is None or has_shm(container)
-    return 0 if no_volume else shm_bytes(container, spec.shm_size, policy)
+    if container is None or has_shm(container):
+        return 0
+    return shm_bytes(container, spec.shm_size, policy)

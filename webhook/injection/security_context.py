@@ -8,6 +8,7 @@ let it read, link and unlink files of any user in the pod, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -68,12 +69,14 @@ def mode_warnings(pod: Json, container: Json, spec: FerrySpec) -> tuple[str, ...
     )
 
 
-def security_context(run_as: RunAs) -> dict[str, Any]:
+@lru_cache(maxsize=64)
+def security_context(run_as: RunAs) -> Mapping[str, Any]:
     """The agent's context; it meets restricted Pod Security if the trainer's user is known."""
     return _context(run_as, CAPABILITIES if run_as.user == 0 else ())
 
 
-def gate_context(run_as: RunAs) -> dict[str, Any]:
+@lru_cache(maxsize=64)
+def gate_context(run_as: RunAs) -> Mapping[str, Any]:
     """The gate's context: it only connects to loopback and never needs privileges."""
     return _context(run_as if run_as.user else RunAs(NONROOT_USER), ())
 

@@ -77,6 +77,7 @@ class Draft:
         """Move an item of the list at `path` from index `start` to index `end`."""
         items = self._editable(path, [])
         items.insert(end, items.pop(start))
+        self._found.clear()
         source, target = pointer((*path, start)), pointer((*path, end))
         self.operations.append({"op": "move", "from": source, "path": target})
 
@@ -87,7 +88,7 @@ class Draft:
         if path in self._found:
             return self._found[path]
         parent, step = self._editable(path[:-1], {}), path[-1]
-        child = parent[step] if isinstance(parent, list) else parent.get(step)
+        child = parent.get(step) if isinstance(parent, dict) else parent[step]
         if child is None:
             self._emit("replace" if step in parent else "add", path, empty)
             child = empty

@@ -43,7 +43,7 @@ class _SecurityContext(msgspec.Struct, rename="camel"):
     fs_group: int | None = None
 
 
-class _Container(_Named, rename="camel"):
+class _PodContainer(_Named, rename="camel"):
     command: list[str] | None = None
     args: list[str] | None = None
     env: list[_Variable] | None = None
@@ -67,8 +67,8 @@ class _Os(msgspec.Struct):
 
 
 class _Spec(msgspec.Struct, rename="camel"):
-    containers: list[_Container]
-    init_containers: list[_Container] | None = None
+    containers: list[_PodContainer]
+    init_containers: list[_PodContainer] | None = None
     volumes: list[_Volume] | None = None
     security_context: _SecurityContext | None = None
     resources: _Resources | None = None

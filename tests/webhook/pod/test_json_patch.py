@@ -138,3 +138,13 @@ def test_find() -> None:
     assert find(document, ("a", 0, "b")) == 1
     for absent in (("a", 1, "b"), ("a", "b"), ("c", "d"), ("x",), ("a", 0, "b", "c")):
         assert find(document, absent) is None
+
+
+def test_an_edit_after_a_move_finds_the_item_at_its_new_place() -> None:
+    document = {"items": [{"name": "a"}, {"name": "b"}]}
+    draft = Draft(document)
+    draft.set(("items", 0, "seen"), True)
+    draft.move(("items",), 0, 1)
+    draft.set(("items", 0, "first"), True)
+    assert draft.document == {"items": [{"name": "b", "first": True}, {"name": "a", "seen": True}]}
+    assert apply(document, draft.operations) == draft.document
