@@ -86,7 +86,7 @@ async def latencies(
 async def _until(due: float) -> None:
     """Sleep for most of the time, then look again and again, while responses are read."""
     await asyncio.sleep(max(0.0, due - time.perf_counter() - AWAKE_SECONDS))
-    while time.perf_counter() < due:  # noqa: ASYNC110 - no event tells the time
+    while time.perf_counter() < due:  # noqa: ASYNC110 - no event says when
         await asyncio.sleep(0)
 
 

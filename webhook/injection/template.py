@@ -1,4 +1,4 @@
-"""What a pod's settings determine, whoever the pod is: computed once for all pods of a template.
+"""What a pod's settings determine, apart from its identity: computed once for all pods of a template.
 
 Thousands of pods have the settings of a few templates. They differ in names, lineage and rank.
 """
