@@ -17,7 +17,7 @@ from podferry.webhook.policy.policy import Policy
 
 STORAGE = "ephemeral-storage"
 LOG_BYTES = 64 * MIB
-"""Disk space of the agent's log: kubelets keep five files of 10 MiB of each container."""
+"""Disk space of a container's log: kubelets keep five files of 10 MiB of each."""
 GUARANTEED_CPU = "500m"
 """CPU of the agent, and of the gate, in a Guaranteed pod if the policy sets no limit. For a whole number, the
 kubelet's static CPU manager would reserve CPUs."""
@@ -41,7 +41,7 @@ class AgentLimits(msgspec.Struct, frozen=True):
     Attributes:
         sidecar, gate: Their CPU.
         gate_memory: Bytes; request and limit of the gate.
-        disk: Whether the sidecar's use of the node's disk is limited, see `disk_limited`.
+        disk: Whether their use of the node's disk is limited, see `disk_limited`.
     """
 
     sidecar: Cpu
@@ -68,9 +68,9 @@ def sidecar_bytes(memory: MemorySum) -> int:
 @lru_cache(maxsize=256)
 def sidecar_resources(memory: MemorySum, limits: AgentLimits) -> Mapping[str, Any]:
     """The agent's resources: memory request and limit are the sum."""
-    size, disk = quantity(sidecar_bytes(memory)), quantity(memory.disk + LOG_BYTES)
-    requested = {STORAGE: disk} if memory.disk else {}
-    limited = requested if limits.disk else {}
+    size, disk = quantity(sidecar_bytes(memory)), {STORAGE: quantity(memory.disk + LOG_BYTES)}
+    requested = disk if memory.disk or limits.disk else {}
+    limited = disk if limits.disk else {}
     return {
         "requests": {"cpu": limits.sidecar.request, "memory": size, **requested},
         "limits": {**limits.sidecar.limits, "memory": size, **limited},
@@ -80,15 +80,17 @@ def sidecar_resources(memory: MemorySum, limits: AgentLimits) -> Mapping[str, An
 @lru_cache(maxsize=64)
 def gate_resources(limits: AgentLimits) -> Mapping[str, Any]:
     """The gate's resources: it only polls and waits."""
-    memory = {"memory": quantity(limits.gate_memory)}
-    return {"requests": {"cpu": limits.gate.request, **memory}, "limits": {**limits.gate.limits, **memory}}
+    disk = {STORAGE: quantity(LOG_BYTES)} if limits.disk else {}
+    own = {"memory": quantity(limits.gate_memory), **disk}
+    return {"requests": {"cpu": limits.gate.request, **own}, "limits": {**limits.gate.limits, **own}}
 
 
 def disk_limited(pod: Json) -> bool:
     """Whether a container of the pod has a limit on the node's disk.
 
-    The kubelet adds up the limits that are set and evicts a pod above them, including its emptyDirs. So the
-    sidecar needs a limit if others have one, but must not be the only one: it would also limit the trainer.
+    The kubelet adds up the limits that are set and evicts a pod above them, including its emptyDirs. So
+    podferry's containers need a limit if others have one, as clusters may require of all containers, but must
+    not be the only ones: that would also limit the trainer.
     Source: Kubernetes, "Local ephemeral storage"; `podEphemeralStorageLimitEviction` in the kubelet.
     """
     return any(find(one, ("resources", "limits", STORAGE)) is not None for one in all_containers_of(pod))

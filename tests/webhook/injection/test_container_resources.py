@@ -101,3 +101,18 @@ def test_data_on_disk_is_limited_only_if_the_pod_limits_its_disk(
     assert "ephemeral-storage" not in free["limits"]
     assert disk_limited(LIMITED_DISK)
     assert not disk_limited(BURSTABLE)
+
+
+def test_a_pod_that_limits_its_disk_limits_all_of_its_containers(
+    spec: Callable[..., FerrySpec], policy: Policy
+) -> None:
+    """Clusters that require such a limit would refuse the pod; and logs count towards the others' limits."""
+    memory, limits = (
+        memory_sum(spec(dataset="s3://d/x", dataset_size="1Gi")),
+        agent_limits(LIMITED_DISK, policy),
+    )
+    for found in (sidecar_resources(memory, limits), gate_resources(limits)):
+        for kind in ("requests", "limits"):
+            assert found[kind]["ephemeral-storage"] == f"{LOG_BYTES // MIB}Mi"
+    free = agent_limits(BURSTABLE, policy)
+    assert "ephemeral-storage" not in str((sidecar_resources(memory, free), gate_resources(free)))
