@@ -83,7 +83,7 @@ def test_every_dataset_has_its_own_resources(
     ]
     requested_disk = sum(medium == "disk" for _, medium, _ in settings.values())
     assert len(on_disk) >= requested_disk
-    storage = f"{sum(on_disk) + 64}Mi" if on_disk else None
+    storage = f"{sum(on_disk) + 64}Mi" if on_disk or limited else None
     assert sidecar["resources"]["requests"].get("ephemeral-storage") == storage
     assert sidecar["resources"]["limits"].get("ephemeral-storage") == (storage if limited else None)
 
