@@ -6,24 +6,8 @@ import jsonschema
 import pytest
 
 from podferry.contract.errors import InvalidSpec
-from podferry.webhook.policy.policy_values import (
-    ANNOTATIONS,
-    BOOL,
-    BYTES,
-    CA_BUNDLE,
-    CPU,
-    DATASETS,
-    ENDPOINTS,
-    HOSTS,
-    IMAGE_REFERENCE,
-    LOCATIONS,
-    PORT,
-    PROXY,
-    RULE_NAME,
-    SECONDS,
-    PolicyValue,
-    one_of,
-)
+from podferry.webhook.policy import policy_values as kinds
+from podferry.webhook.policy.policy_values import PolicyValue, one_of
 
 GIB = 1024**3
 ANY = object()
@@ -33,27 +17,27 @@ WORDS = one_of(("gate", "deny"))
 @pytest.mark.parametrize(
     ("kind", "value", "expected"),
     [
-        (IMAGE_REFERENCE, " podferry:1 ", "podferry:1"),
-        (IMAGE_REFERENCE, f"Registry.example:5000/a/b_c-d@sha256:{'0' * 64}", ANY),
-        (BYTES, "10Gi", 10 * GIB),
-        (BYTES, 1024, 1024),
-        (SECONDS, "2m", 120),
-        (CPU, "100m", "100m"),
-        (CPU, 0.5, "0.5"),
-        (PORT, 8471, 8471),
-        (BOOL, False, False),
+        (kinds.IMAGE_REFERENCE, " podferry:1 ", "podferry:1"),
+        (kinds.IMAGE_REFERENCE, f"Registry.example:5000/a/b_c-d@sha256:{'0' * 64}", ANY),
+        (kinds.BYTES, "10Gi", 10 * GIB),
+        (kinds.BYTES, 1024, 1024),
+        (kinds.SECONDS, "2m", 120),
+        (kinds.CPU, "100m", "100m"),
+        (kinds.CPU, 0.5, "0.5"),
+        (kinds.PORT, 8471, 8471),
+        (kinds.BOOL, False, False),
         (WORDS, "deny", "deny"),
-        (PROXY, "http://proxy:3128", "http://proxy:3128"),
-        (HOSTS, [".svc"], (".svc",)),
-        (DATASETS, {"digits": "s3://datasets/digits"}, {"digits": "s3://datasets/digits"}),
+        (kinds.PROXY, "http://proxy:3128", "http://proxy:3128"),
+        (kinds.HOSTS, [".svc"], (".svc",)),
+        (kinds.DATASETS, {"digits": "s3://datasets/digits"}, {"digits": "s3://datasets/digits"}),
         (
-            ANNOTATIONS,
+            kinds.ANNOTATIONS,
             {"podferry.io/dataset": "digits", "keep-local": 2},
             {"dataset": "digits", "keep-local": "2"},
         ),
-        (LOCATIONS, ["s3://$(namespace)-data/*", "*", "s3*"], ("s3://$(namespace)-data/*", "*", "s3*")),
-        (ENDPOINTS, ["https://store.example"], ("https://store.example",)),
-        (RULE_NAME, "digits-1", "digits-1"),
+        (kinds.LOCATIONS, ["s3://$(namespace)-data/*", "*", "s3*"], ("s3://$(namespace)-data/*", "*", "s3*")),
+        (kinds.ENDPOINTS, ["https://store.example"], ("https://store.example",)),
+        (kinds.RULE_NAME, "digits-1", "digits-1"),
     ],
 )
 def test_valid(kind: PolicyValue, value: Any, expected: Any) -> None:
@@ -64,24 +48,24 @@ def test_valid(kind: PolicyValue, value: Any, expected: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
-        (IMAGE_REFERENCE, 1),
-        (IMAGE_REFERENCE, " "),
-        (BYTES, True),
-        (BYTES, ["10Gi"]),
-        (SECONDS, None),
-        (PORT, 80),
-        (PORT, "8471"),
-        (PORT, True),
-        (BOOL, "true"),
+        (kinds.IMAGE_REFERENCE, 1),
+        (kinds.IMAGE_REFERENCE, " "),
+        (kinds.BYTES, True),
+        (kinds.BYTES, ["10Gi"]),
+        (kinds.SECONDS, None),
+        (kinds.PORT, 80),
+        (kinds.PORT, "8471"),
+        (kinds.PORT, True),
+        (kinds.BOOL, "true"),
         (WORDS, "denied"),
-        (PROXY, "http://user:password@proxy:3128"),
-        (HOSTS, ".svc"),
-        (DATASETS, ["s3://datasets/digits"]),
-        (ANNOTATIONS, {}),
-        (ANNOTATIONS, {"dataset": None}),
-        (LOCATIONS, "s3://datasets/*"),
-        (RULE_NAME, "digits-"),
-        (RULE_NAME, "d" * 41),
+        (kinds.PROXY, "http://user:password@proxy:3128"),
+        (kinds.HOSTS, ".svc"),
+        (kinds.DATASETS, ["s3://datasets/digits"]),
+        (kinds.ANNOTATIONS, {}),
+        (kinds.ANNOTATIONS, {"dataset": None}),
+        (kinds.LOCATIONS, "s3://datasets/*"),
+        (kinds.RULE_NAME, "digits-"),
+        (kinds.RULE_NAME, "d" * 41),
     ],
 )
 def test_invalid_for_the_parser_and_for_the_schema(kind: PolicyValue, value: Any) -> None:
@@ -94,21 +78,21 @@ def test_invalid_for_the_parser_and_for_the_schema(kind: PolicyValue, value: Any
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
-        (BYTES, "much"),
-        (BYTES, "512m"),
-        (IMAGE_REFERENCE, "registry.example/pod ferry:1"),
-        (IMAGE_REFERENCE, "registry.example/Podferry:1"),
-        (IMAGE_REFERENCE, "podferry@sha256:abc"),
-        (CPU, "0"),
-        (CA_BUNDLE, "no certificate"),
-        (LOCATIONS, ["s3://results/$(namespace)*"]),
-        (LOCATIONS, ["s3://results/$(job)/*"]),
-        (LOCATIONS, ["s3://results/${namespace}/"]),
-        (LOCATIONS, ["s3://results/{{ namespace }}/"]),
-        (LOCATIONS, ["s3://results"]),
-        (LOCATIONS, ["results/*"]),
-        (ENDPOINTS, ["store.example"]),
-        (DATASETS, {"digits": "datasets/digits"}),
+        (kinds.BYTES, "much"),
+        (kinds.BYTES, "512m"),
+        (kinds.IMAGE_REFERENCE, "registry.example/pod ferry:1"),
+        (kinds.IMAGE_REFERENCE, "registry.example/Podferry:1"),
+        (kinds.IMAGE_REFERENCE, "podferry@sha256:abc"),
+        (kinds.CPU, "0"),
+        (kinds.CA_BUNDLE, "no certificate"),
+        (kinds.LOCATIONS, ["s3://results/$(namespace)*"]),
+        (kinds.LOCATIONS, ["s3://results/$(job)/*"]),
+        (kinds.LOCATIONS, ["s3://results/${namespace}/"]),
+        (kinds.LOCATIONS, ["s3://results/{{ namespace }}/"]),
+        (kinds.LOCATIONS, ["s3://results"]),
+        (kinds.LOCATIONS, ["results/*"]),
+        (kinds.ENDPOINTS, ["store.example"]),
+        (kinds.DATASETS, {"digits": "datasets/digits"}),
     ],
 )
 def test_invalid_beyond_what_a_schema_says(kind: PolicyValue, value: Any) -> None:
@@ -120,9 +104,9 @@ def test_invalid_beyond_what_a_schema_says(kind: PolicyValue, value: Any) -> Non
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
-        (IMAGE_REFERENCE, "registry.example/" + "a" * 512),
-        (PROXY, "http://proxy.example/" + "a" * 2048),
-        (HOSTS, [f"host-{at}.example" for at in range(600)]),
+        (kinds.IMAGE_REFERENCE, "registry.example/" + "a" * 512),
+        (kinds.PROXY, "http://proxy.example/" + "a" * 2048),
+        (kinds.HOSTS, [f"host-{at}.example" for at in range(600)]),
     ],
 )
 def test_what_goes_into_every_pod_is_short(kind: PolicyValue, value: Any) -> None:
@@ -134,6 +118,6 @@ def test_what_goes_into_every_pod_is_short(kind: PolicyValue, value: Any) -> Non
 @pytest.mark.parametrize("host", ["a,b", "a b", "a\nb"])
 def test_a_host_is_one_host(host: str) -> None:
     with pytest.raises(InvalidSpec, match="not a host"):
-        HOSTS.parse([host])
+        kinds.HOSTS.parse([host])
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate([host], HOSTS.schema)
+        jsonschema.validate([host], kinds.HOSTS.schema)
