@@ -6,6 +6,7 @@ The service account's token is read for every request, since the kubelet rotates
 from __future__ import annotations
 
 import os
+import re
 import ssl
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ CONFLICT = 409
 ADMISSION_API = "/apis/admissionregistration.k8s.io/v1"
 MUTATING = "mutatingwebhookconfigurations"
 JSON_PATCH = "application/json-patch+json"
+NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 USER_AGENT = "podferry-webhook"
 """Also the manager of the fields that it writes, in their `managedFields`."""
 
@@ -133,6 +135,8 @@ class KubeClient:
 
     async def namespace_labels(self, name: str) -> dict[str, str]:
         """See `Cluster`."""
+        if not NAMESPACE.fullmatch(name):  # from a review, whoever sent it: it must not change the request
+            raise NotFound.of("not a name of a namespace", repr(name[:80]))
         found = await self._request("GET", f"/api/v1/namespaces/{name}")
         return found.get("metadata", {}).get("labels") or {}
 

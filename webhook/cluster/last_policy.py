@@ -9,6 +9,7 @@ from __future__ import annotations
 import structlog
 
 from podferry.contract.errors import FerryError
+from podferry.webhook.cluster.failure_log import FailureLog
 from podferry.webhook.cluster.kube import Cluster
 from podferry.webhook.policy.policy_review import POLICY_KEY
 
@@ -21,13 +22,15 @@ class LastPolicy:
     def __init__(self, cluster: Cluster, name: str) -> None:
         self._cluster, self._name = cluster, name
         self._kept: str | None = None
+        what = "the last valid policy cannot be kept"
+        self._failures = FailureLog(log, "warning", what, config_map=name)
 
     async def read(self) -> str | None:
         """The text that was kept, or None."""
         try:
             return ((await self._cluster.config_map(self._name)).get("data") or {}).get(POLICY_KEY)
         except FerryError as error:
-            self._report(error)
+            self._failures.failed(error)
             return None
 
     async def keep(self, text: str) -> None:
@@ -42,9 +45,6 @@ class LastPolicy:
             is_kept = (found.get("data") or {}).get(POLICY_KEY) == text
             if is_kept or await self._cluster.replace_config_map({**found, "data": {POLICY_KEY: text}}):
                 self._kept = text
+            self._failures.succeeded()
         except FerryError as error:
-            self._report(error)
-
-    def _report(self, error: FerryError) -> None:
-        problems = [str(problem) for problem in error.problems]
-        log.warning("the last valid policy cannot be kept", config_map=self._name, problems=problems)
+            self._failures.failed(error)

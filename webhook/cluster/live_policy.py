@@ -9,6 +9,7 @@ from __future__ import annotations
 import structlog
 
 from podferry.contract.errors import FerryError
+from podferry.webhook.cluster.failure_log import FailureLog
 from podferry.webhook.cluster.kube import Cluster
 from podferry.webhook.policy.policy_review import POLICY_KEY
 
@@ -21,7 +22,8 @@ class LivePolicy:
     def __init__(self, cluster: Cluster, name: str) -> None:
         self._cluster, self._name = cluster, name
         self._text: str | None = None
-        self._problems: tuple[str, ...] = ()
+        what = "the policy's ConfigMap cannot be read; its file is up to a minute late"
+        self._failures = FailureLog(log, "warning", what, config_map=name)
 
     async def read(self) -> str | None:
         """The policy's text now; if it cannot be read, what was read last, or None.
@@ -30,13 +32,8 @@ class LivePolicy:
         """
         try:
             data = (await self._cluster.config_map(self._name)).get("data") or {}
-            self._text, self._problems = data.get(POLICY_KEY, self._text), ()
+            self._text = data.get(POLICY_KEY, self._text)
+            self._failures.succeeded()
         except FerryError as error:
-            self._report(tuple(str(problem) for problem in error.problems))
+            self._failures.failed(error)
         return self._text
-
-    def _report(self, problems: tuple[str, ...]) -> None:
-        if problems != self._problems:
-            what = "the policy's ConfigMap cannot be read; its file is up to a minute late"
-            log.warning(what, config_map=self._name, problems=problems)
-        self._problems = problems

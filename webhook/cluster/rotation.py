@@ -21,6 +21,7 @@ import structlog
 
 from podferry.contract.errors import FerryError, Unavailable
 from podferry.webhook.cluster.certificates import Certificates, expiry_of, renew_if_needed, renewal_time_of
+from podferry.webhook.cluster.failure_log import FailureLog
 from podferry.webhook.cluster.kube import Cluster
 from podferry.webhook.cluster.signing_keys import (
     SigningKeys,
@@ -84,12 +85,14 @@ class Rotation:
 
     async def run(self, seconds: float = CHECK_SECONDS) -> None:
         """Run rounds forever. If one fails, log it and keep the current certificate."""
+        failures = FailureLog(log, "error", "certificate check failed")
         while True:
             await asyncio.sleep(seconds)
             try:
                 await self.refresh()
+                failures.succeeded()
             except FerryError as error:
-                log.error("certificate check failed", problems=[str(problem) for problem in error.problems])
+                failures.failed(error)
 
     def signer(self) -> Signer:
         """Signs stamps now, as every other replica verifies them."""

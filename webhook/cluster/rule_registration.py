@@ -9,6 +9,7 @@ from collections.abc import Callable
 import structlog
 
 from podferry.contract.errors import FerryError, Unavailable
+from podferry.webhook.cluster.failure_log import FailureLog
 from podferry.webhook.cluster.kube import Cluster
 from podferry.webhook.policy.policy import Policy
 from podferry.webhook.policy.rule_webhooks import with_rule_webhooks
@@ -33,7 +34,7 @@ class RuleRegistration:
     def __init__(self, cluster: Cluster, configuration: str, policy: Callable[[], Policy]) -> None:
         """Name the MutatingWebhookConfiguration; `policy` returns the current policy."""
         self._cluster, self._configuration, self._policy = cluster, configuration, policy
-        self._problems: tuple[str, ...] = ()
+        self._failures = FailureLog(log, "error", "rules cannot be registered")
 
     async def refresh(self) -> bool:
         """Write the entries if they are not the policy's; return whether they were written.
@@ -66,10 +67,7 @@ class RuleRegistration:
         try:
             await self.refresh()
         except FerryError as error:
-            problems = tuple(map(str, error.problems))
-            if problems != self._problems:
-                log.error("rules cannot be registered", problems=problems)
-            self._problems = problems
+            self._failures.failed(error)
             return False
-        self._problems = ()
+        self._failures.succeeded()
         return True

@@ -68,6 +68,15 @@ async def test_labels(cluster: Cluster) -> None:
     assert await cluster.namespace_labels("plain") == {}
 
 
+@pytest.mark.parametrize(
+    "name", ["team?x=1", "team/../plain", "team/secrets/podferry-webhook", "team#", "..", ""]
+)
+async def test_a_reviews_namespace_cannot_ask_for_anything_else(client: KubeClient, name: str) -> None:
+    """Clients other than API servers may write anything there, and what is found is cached."""
+    with pytest.raises(NotFound):
+        await client.namespace_labels(name)
+
+
 async def test_what_is_not_there(cluster: Cluster) -> None:
     for call in (
         cluster.secret("absent"),

@@ -53,8 +53,9 @@ async def test_an_api_server_that_does_not_respond_stops_nothing(
     cluster.failure = Unavailable.of("no answer")
     with capture_logs() as logs:
         assert await last.read() is None
-        await last.keep("one")
-    assert [one["event"] for one in logs] == ["the last valid policy cannot be kept"] * 2
+        for _ in range(3):
+            await last.keep("one")
+    assert [one["event"] for one in logs] == ["the last valid policy cannot be kept"]
     cluster.failure = None
     await last.keep("one")
     assert await last.read() == "one"
