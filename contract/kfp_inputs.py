@@ -231,9 +231,10 @@ def _flags(command: Sequence[str]) -> dict[str, str]:
     """The value of the first `--NAME VALUE` or `--NAME=VALUE` of each of `FLAGS`."""
     found: dict[str, str] = {}
     for at, word in enumerate(command, start=1):
-        name, equals, value = word.partition("=")
-        if name in FLAGS and (equals or at < len(command)):
-            found.setdefault(name, value if equals else command[at])
+        if word.startswith("--"):
+            name, equals, value = word.partition("=")
+            if name in FLAGS and (equals or at < len(command)):
+                found.setdefault(name, value if equals else command[at])
     return found
 
 

@@ -135,7 +135,7 @@ class KubeClient:
 
     async def namespace_labels(self, name: str) -> dict[str, str]:
         """See `Cluster`."""
-        if not NAMESPACE.fullmatch(name):  # from a review, whoever sent it: it must not change the request
+        if not NAMESPACE.fullmatch(name):  # of a review, which may be forged: it must not change the path
             raise NotFound.of("not a name of a namespace", repr(name[:80]))
         found = await self._request("GET", f"/api/v1/namespaces/{name}")
         return found.get("metadata", {}).get("labels") or {}
