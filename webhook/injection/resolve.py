@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -19,6 +19,7 @@ from podferry.contract.pod_binding import made_for
 from podferry.contract.pod_owner import KFP, PodOwner, kfp_inputs_of, pod_owner_of, variables_of
 from podferry.contract.spec import DatasetSpec, FerrySpec, Unpack
 from podferry.contract.spec_json import encode_spec
+from podferry.contract.variable_substitution import Variables
 from podferry.webhook.injection.agent_address import LOOPBACK, agent_host
 from podferry.webhook.injection.container_memory import memory_problems, shm_bytes
 from podferry.webhook.injection.container_resources import AgentLimits, agent_limits
@@ -171,9 +172,7 @@ def resolve(pod: Json, owner: PodOwner, policy: Policy) -> ResolvedMedium:
     """The spec with defaults, the datasets' media, lineage and rank filled in. Raises `InvalidSpec`."""
     settings = settings_of(annotations_of(pod))
     refers = any("$(" in text for text in settings.values())
-    code = training_code_of(pod, settings.get("container"), owner.kind)
-    variables = variables_of(owner, kfp_inputs_of(pod), code=code) if refers else None
-    spec = read_settings(settings, variables, policy.datasets)
+    spec = read_settings(settings, _variables(pod, owner, settings) if refers else None, policy.datasets)
     defaults, replace = policy.defaults, msgspec.structs.replace
     checkpoints, outputs = spec.checkpoints, spec.outputs
     if checkpoints:
@@ -193,6 +192,11 @@ def resolve(pod: Json, owner: PodOwner, policy: Policy) -> ResolvedMedium:
         rank=owner.rank,
     )
     return resolve_medium(resolved, policy.bounds.sidecar_memory)
+
+
+def _variables(pod: Json, owner: PodOwner, settings: Mapping[str, str]) -> Variables:
+    code = training_code_of(pod, settings.get("container"), owner.kind)
+    return variables_of(owner, kfp_inputs_of(pod), code=code)
 
 
 def _parts(spec: FerrySpec, shm: int, url: str) -> _SpecParts:
