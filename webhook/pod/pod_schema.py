@@ -44,6 +44,7 @@ class _SecurityContext(msgspec.Struct, rename="camel"):
 
 
 class _PodContainer(_Named, rename="camel"):
+    image: str | None = None
     command: list[str] | None = None
     args: list[str] | None = None
     env: list[_Variable] | None = None
