@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -21,6 +22,8 @@ KFP_FLAG = "--executor_input"
 KFP_SEPARATOR = "--"
 """Between the words of KFP's launcher, with ids of the run, and those of the component."""
 HASH_DIGITS = 12
+MAX_CACHED_LENGTH = 16 * 1024
+"""Characters of a command; longer ones would fill the memory."""
 
 
 class CodeVersion(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -56,7 +59,16 @@ def code_of_container(container: Mapping[str, Any]) -> CodeVersion:
 
 def code_of_words(image: str | None, words: Sequence[str]) -> CodeVersion:
     """The code of a command in an image."""
-    return CodeVersion(image or None, _hash(json.dumps(list(words)).encode()) if words else None)
+    if not words:
+        return CodeVersion(image or None)
+    hash_of = _kept_hash if sum(map(len, words)) <= MAX_CACHED_LENGTH else _kept_hash.__wrapped__
+    return CodeVersion(image or None, hash_of(tuple(words)))
+
+
+@lru_cache(maxsize=64)
+def _kept_hash(words: tuple[str, ...]) -> str:
+    """Of the words, which thousands of pods of a template have in common."""
+    return _hash(json.dumps(words).encode())
 
 
 def code_of_script(content: bytes) -> CodeVersion:

@@ -1,4 +1,5 @@
 import copy
+import hashlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -6,10 +7,12 @@ from typing import Any
 import pytest
 
 from podferry.contract.code_version import (
+    MAX_CACHED_LENGTH,
     CodeVersion,
     code_changes,
     code_of_container,
     code_of_script,
+    code_of_words,
     decode_code,
     encode_code,
 )
@@ -68,3 +71,11 @@ def test_it_passes_through_a_variable() -> None:
     assert decode_code("") is None
     with pytest.raises(InvalidSpec, match="PODFERRY_CODE is invalid"):
         decode_code("{")
+
+
+def test_long_commands_are_hashed_alike() -> None:
+    """They are not kept, and their hash is that of the same rule."""
+    words = ["python", "x" * MAX_CACHED_LENGTH]
+    rule = hashlib.sha256(json.dumps(words).encode()).hexdigest()[:12]
+    assert [code_of_words("image", each).digest for each in (words, tuple(words))] == [rule, rule]
+    assert code_of_words("image", ["python"]).digest == code_of_words(None, ("python",)).digest
