@@ -55,12 +55,6 @@ class PodApi:
         ]
         return found
 
-    def events(self, pod: str) -> list[dict[str, Any]]:
-        """The events of a pod."""
-        query = {"fieldSelector": f"involvedObject.kind=Pod,involvedObject.name={pod}"}
-        found: list[dict[str, Any]] = self._document("events", query, "list events")["items"]
-        return found
-
     def log(self, pod: str, container: str, lines: int) -> str:
         """The last lines of a container's log."""
         query = {"container": container, "tailLines": str(lines)}

@@ -13,22 +13,18 @@ from tests.support.pod_api_server import StandInApiServer
 IN_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 
 
-def test_pods_events_and_logs_of_its_namespace(api_server: StandInApiServer) -> None:
+def test_pods_and_logs_of_its_namespace(api_server: StandInApiServer) -> None:
     api_server.has("pods/a", {"kind": "Pod"})
     api_server.has("pods", {"items": [{"kind": "Pod"}]})
-    api_server.has("events", {"items": []})
     api_server.answers["/api/v1/namespaces/team/pods/a/log"] = (200, b"last\n")
     api = api_server.api
-    assert (api.pod("a"), api.pods("pipeline/runid=r"), api.events("a")) == (
-        {"kind": "Pod"},
-        [{"kind": "Pod"}],
-        [],
-    )
+    assert api.pod("a") == {"kind": "Pod"}
+    assert api.pods("pipeline/runid=r") == [{"kind": "Pod"}]
     assert api.log("a", "main", 7) == "last\n"
     paths, tokens = zip(*api_server.asked, strict=True)
     assert set(tokens) == {"Bearer t0ken"}
     assert paths[1].endswith("?labelSelector=pipeline%2Frunid%3Dr")
-    assert paths[3].endswith("?container=main&tailLines=7")
+    assert paths[2].endswith("?container=main&tailLines=7")
 
 
 def test_a_missing_right_is_named(api_server: StandInApiServer) -> None:
