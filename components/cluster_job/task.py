@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kfp import dsl
 from kfp.dsl.pipeline_channel import PipelineParameterChannel
 
 from podferry.components.cluster_job.settings import settings_of
+from podferry.components.step import RUN_INPUT, exclude_from_cache
 from podferry.components.training.gpu_train.input_refs import REFERENCE_OUTPUT
+from podferry.contract.errors import InvalidSpec
 
+RUNS_JOB = "podferry_runs_job"
+"""Attribute of a task that `add_job` has made."""
 OWN_INPUTS = ("dataset", "checkpoints")
 """Settings that are inputs of their own: KFP shows them with the task."""
 
@@ -28,11 +31,27 @@ def add_job(component: Any, inputs: Mapping[str, Any], settings: Mapping[str, An
     own = {name: flat.pop(name) for name in OWN_INPUTS if name in flat}
     datasets = [value for key, value in (flat | own).items() if key.partition(".")[0] == "dataset"]
     frozen = all(map(_is_frozen, datasets))
-    run = "" if frozen else dsl.PIPELINE_JOB_ID_PLACEHOLDER
-    task = component(**inputs, **own, settings=flat, run=run)
+    task = component(**inputs, **own, settings=flat)
     if not frozen:
-        task.set_caching_options(False)
-    return task if image is None else task.set_container_image(image)
+        exclude_from_cache(task, RUN_INPUT)
+    if image is not None:
+        task.set_container_image(image)
+    setattr(task, RUNS_JOB, True)
+    return task
+
+
+def jobs_of(of: Any) -> list[Any]:
+    """The tasks in `of=` if they are steps that run jobs, which return their lineage and destination.
+
+    Raises:
+        InvalidSpec: Some of them are, and some are not.
+    """
+    tasks = list(of) if isinstance(of, list | tuple) else [of]
+    jobs = [task for task in tasks if getattr(task, RUNS_JOB, False)]
+    if jobs and len(jobs) < len(tasks):
+        what, remedy = "of= mixes steps that run jobs with other steps", "Verify each kind by itself"
+        raise InvalidSpec.of(what, ", ".join(task.name for task in jobs), remedy)
+    return jobs
 
 
 def _is_frozen(dataset: Any) -> bool:

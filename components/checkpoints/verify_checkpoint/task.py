@@ -8,6 +8,7 @@ from typing import Any
 from kfp import dsl
 
 from podferry.components.checkpoints.verify_checkpoint import component
+from podferry.components.cluster_job.task import jobs_of
 from podferry.components.step import uncached
 from podferry.components.trained_task.carry import artifacts_of, carry, describe, secret_of, tasks_of
 from podferry.contract.errors import InvalidSpec, Problem
@@ -38,7 +39,8 @@ def verify_checkpoint(  # noqa: PLR0913 - keywords, one per setting
     Args:
         checkpoints: The destination; by default that of the tasks in `of`. Every argument but `of` and
             `image` may be a channel.
-        of: A training task, or a list of them. The step runs after them.
+        of: A training task, or a list of them; or steps that run jobs of one destination. The step runs after
+            them.
         lineages: Lineages to verify, committed by any run: a list, a text, a channel of either, or
             `dsl.Collected` of a sweep.
         any_run: All lineages at the destination, committed by any run.
@@ -56,8 +58,12 @@ def verify_checkpoint(  # noqa: PLR0913 - keywords, one per setting
     Raises:
         InvalidSpec: `of` is not a training with checkpoints.
     """
-    tasks = tasks_of(of)
-    InvalidSpec.raise_any(_conflicts(checkpoints, tasks, lineages, any_run))
+    jobs = jobs_of(of)
+    tasks = [] if jobs else tasks_of(of)
+    InvalidSpec.raise_any(_conflicts(checkpoints, jobs or tasks, lineages, any_run))
+    if jobs:
+        lineages = [job.outputs["lineage"] for job in jobs]
+        checkpoints = jobs[0].outputs["checkpoints"] if checkpoints is None else checkpoints
     task = component.verify_checkpoint(
         checkpoints="" if checkpoints is None else checkpoints,
         # Identifies the run under KFP's local runner; on a cluster its UUID does, which `uncached` passes.

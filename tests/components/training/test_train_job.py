@@ -7,7 +7,7 @@ import pytest
 from google.protobuf import json_format
 from kfp import dsl
 
-from podferry.components import dataset, train_job
+from podferry.components import dataset, train_job, verify_checkpoint
 from podferry.components.training.train_job.manifest import train_job_spec
 from podferry.contract.errors import InvalidSpec, Refused
 from podferry.contract.pod_templates import pod_templates_of
@@ -88,7 +88,7 @@ def test_a_frozen_dataset_may_be_answered_from_kfps_cache() -> None:
     tasks = tasks_of(one)
     for name in ("train-job", "train-job-2", "train-job-3"):
         assert tasks[name]["cachingOptions"]["enableCache"] is True, name
-        assert tasks[name]["inputs"]["parameters"]["run"]["runtimeValue"]["constant"] == ""
+        assert "run" not in tasks[name]["inputs"]["parameters"]
 
 
 def test_another_dataset_makes_the_run_an_input() -> None:
@@ -123,3 +123,28 @@ def test_unknown_settings_are_refused_when_the_pipeline_is_compiled() -> None:
         @dsl.pipeline(name="p")
         def one() -> None:
             train_job("torch", chekpoint_size="8Gi")
+
+
+def test_verify_checkpoint_takes_the_lineage_that_the_job_returns() -> None:
+    @dsl.pipeline(name="p")
+    def one() -> None:
+        job = train_job("torch", checkpoints="s3://a/b")
+        verify_checkpoint(of=job)
+
+    task = tasks_of(one)["verify-checkpoint"]
+    assert task["dependentTasks"] == ["train-job"]
+    inputs = task["inputs"]["parameters"]
+    job = {"producerTask": "train-job", "outputParameterKey": "checkpoints"}
+    assert inputs["checkpoints"] == {"taskOutputParameter": job}
+    place = "{{$.inputs.parameters['pipelinechannel--train-job-lineage']}}"
+    assert inputs["lineages"]["runtimeValue"]["constant"] == [place]
+    assert inputs["of"]["runtimeValue"]["constant"] == []
+
+
+def test_verify_checkpoint_refuses_a_mixture() -> None:
+    with pytest.raises(InvalidSpec, match="of= mixes steps that run jobs with other steps"):
+
+        @dsl.pipeline(name="p")
+        def one() -> None:
+            job = train_job("torch", checkpoints="s3://a/b")
+            verify_checkpoint(of=[job, dataset("s3://a/b")])
