@@ -20,6 +20,9 @@ from podferry.storage.store import StoreConfig
 VARIABLE_PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", "FSSPEC_", "OSS_", "STORAGE_EMULATOR_HOST")
 """Of the variables that are read; `FSSPEC_<SCHEME>_<OPTION>` is fsspec's own convention."""
 TRUE_VALUES = ("1", "true", "yes", "on")
+KFP_KEYS = {"accesskey": "AWS_ACCESS_KEY_ID", "secretkey": "AWS_SECRET_ACCESS_KEY"}
+"""Keys of the Secret `mlpipeline-minio-artifact`, which every namespace with Kubeflow Pipelines has. Source:
+kubeflow/pipelines, `manifests/kustomize/third-party`, the Secret of the object store."""
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 """Not in a header of HTTP, into which credentials go; obstore panics on them."""
 ONE_LINE = ("AWS_", "AZURE_")
@@ -107,7 +110,10 @@ def _mounted(path: Path) -> dict[str, str]:
         )
         raise CredentialsMissing.of(f"there are no credentials in {path}", found, remedy)
     in_version = {file.name for file in version.glob("*")}
-    return {file.name: _text(version / file.name if file.name in in_version else file) for file in files}
+    found = {file.name: _text(version / file.name if file.name in in_version else file) for file in files}
+    return {
+        KFP_KEYS.get(name, name): value for name, value in found.items() if KFP_KEYS.get(name) not in found
+    }
 
 
 def aws_source(credentials: Mapping[str, str]) -> AwsSource:

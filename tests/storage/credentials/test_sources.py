@@ -105,6 +105,15 @@ def test_a_mounted_secret(tmp_path):
     assert dict(config_from_directory(tmp_path, {}).credentials) == {**PAIR, "AWS_SECRET_ACCESS_KEY": "s "}
 
 
+def test_the_secret_that_kubeflow_pipelines_has(tmp_path):
+    (tmp_path / "accesskey").write_text("minio\n")
+    (tmp_path / "secretkey").write_text("minio123")
+    keys = {"AWS_ACCESS_KEY_ID": "minio", "AWS_SECRET_ACCESS_KEY": "minio123"}
+    assert config_from_directory(tmp_path, {}).credentials == keys
+    (tmp_path / "AWS_ACCESS_KEY_ID").write_text("ours")
+    assert config_from_directory(tmp_path, {}).credentials == keys | {"AWS_ACCESS_KEY_ID": "ours"}
+
+
 def test_a_profile_may_name_a_ca_bundle(private_ca, tmp_path):
     (tmp_path / "ca.pem").write_text(private_ca.pem)
     (tmp_path / "config").write_text(f"[default]\nca_bundle = {tmp_path / 'ca.pem'}\n")
