@@ -12,7 +12,7 @@ IMAGE ?= podferry:0.1.0-python3.12
 EXTRAS ?= webhook,kfp
 WRITERS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podferry/writers
 
-.PHONY: help demo examples image test check test-servers test-writers test-cluster e2e faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews installed typing clean
+.PHONY: help demo examples image test check test-servers test-writers test-kfp test-cluster e2e faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews installed typing clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | column -t -s '|'
@@ -51,6 +51,9 @@ check: $(STAMP)test $(STAMP)check typing ## check format, lint, types, layers an
 
 test-servers: $(STAMP)servers ## run what needs real servers, which it installs and starts: the stores, promtool
 	$(BIN)/pytest -m servers $(ONLY) tests/servers
+
+test-kfp: $(STAMP)test ## compile the pipelines with the first and the last version of kfp that can
+	$(BIN)/pytest -m kfp tests/components/test_kfp_versions.py
 
 test-cluster: $(STAMP)test ## test the harness that starts a real Kubernetes
 	$(BIN)/pytest -m cluster tests/cluster

@@ -9,8 +9,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from podferry.contract.extras import missing_extra
-
 if TYPE_CHECKING:
     from podferry.components.checkpoints.restore_point.task import restore_point
     from podferry.components.checkpoints.verify_checkpoint.task import verify_checkpoint
@@ -79,6 +77,8 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(importlib.import_module(MODULES[name]), name)
     except ModuleNotFoundError as error:
+        from podferry.contract.extras import missing_extra  # noqa: PLC0415 - importing the package costs nothing
+
         if (problem := missing_extra(error)) is None:
             raise
         raise ModuleNotFoundError(f"podferry.components.{name}: {problem}", name=error.name) from error

@@ -23,6 +23,8 @@ IMAGE = os.environ.get("TRAIN_IMAGE", "podferry:0.1.0-python3.12")
 """Image of the training: your framework and `podferry[kfp]`."""
 SECRET = "podferry-store"  # noqa: S105 - the name of a Secret, not what it holds
 """Secret with the store's credentials, in the namespace of the run. A local run reads the environment."""
+ENDPOINT = os.environ.get("TRAIN_ENDPOINT", "")
+"""URL of the object store, as `http://minio-service.kubeflow:9000`; empty for the vendor's."""
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
@@ -57,23 +59,27 @@ def train(dataset: str, checkpoints: str, steps: int) -> str:
 @dsl.pipeline(name="podferry-train")
 def pipeline(uri: str, checkpoints: str, steps: int = 3) -> None:
     """Train on a dataset; succeed only if the last checkpoint is safe."""
-    frozen = dataset(uri, secret=SECRET)
+    data = dataset(uri, secret=SECRET, endpoint=ENDPOINT)
     plan = cache(
-        frozen.outputs["reference"],
+        data.outputs["reference"],
         checkpoint_size="64Mi",
         train_memory="2Gi",
+        shm_size="1Gi",
         pod_memory="32Gi",
         secret=SECRET,
+        endpoint=ENDPOINT,
     )
-    training = train(dataset=plan.outputs["reference"], checkpoints=checkpoints, steps=steps)
+    step = train(dataset=plan.outputs["reference"], checkpoints=checkpoints, steps=steps)
     gpu_train(
-        training,
+        step,
+        gpus=0,
         checkpoint_size="64Mi",
         shm_size="1Gi",
         memory=plan.outputs["process_memory"],
         secret=SECRET,
+        endpoint=ENDPOINT,
     )
-    verify_checkpoint(checkpoints, lineages=training.output, full=True, secret=SECRET)
+    verify_checkpoint(checkpoints, lineages=step.output, full=True, secret=SECRET, endpoint=ENDPOINT)
 
 
 def main() -> None:

@@ -155,6 +155,26 @@ def test_training_code_gets_ferry_without_kfp() -> None:
     assert done.stdout.strip() == "False"
 
 
+def loaded_by(code: str) -> set[str]:
+    """The modules that a statement adds to those of kfp."""
+    before = "import sys, kfp, kfp.kubernetes; before = set(sys.modules)"
+    said = f"{before}\n{code}\nprint(*(set(sys.modules) - before))"
+    return set(subprocess.check_output([sys.executable, "-c", said], text=True).split())
+
+
+def test_importing_the_package_loads_nothing_else() -> None:
+    assert {name for name in loaded_by("import podferry.components") if "." in name} == {
+        "podferry.components"
+    }
+
+
+def test_names_of_steps_load_neither_the_agent_nor_what_parses_settings() -> None:
+    """It is the time to import them: msgspec alone takes as long as all of this."""
+    loaded = loaded_by("from podferry.components import cache, dataset, gpu_train")
+    assert not {name for name in loaded if name.startswith("podferry.") and "components" not in name}
+    assert "msgspec" not in loaded
+
+
 IMPORTED_FIRST = (
     "import podferry.components.data.dataset.component",
     "import podferry.components.data.dataset.runner",

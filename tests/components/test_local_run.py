@@ -5,9 +5,10 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import List  # noqa: UP035 - KFP maps typing's List to its own type
+from typing import Any, List  # noqa: UP035 - KFP maps typing's List to its own type
 
 import pytest
+from google.protobuf import json_format
 from kfp import dsl, local
 from kfp.local import config
 
@@ -71,11 +72,24 @@ def verify_alone(checkpoints: str, lineages: List[str] = []) -> None:  # noqa: B
     verify_checkpoint(checkpoints, lineages=lineages, full=True)
 
 
+@dsl.component(base_image="python:3.12", install_kfp_package=False)
+def trial(dataset: str, checkpoints: str, lr: float) -> str:
+    from podferry.components import ferry  # noqa: PLC0415
+
+    with ferry(dataset, checkpoints) as f:
+        assert len(list(f.dataset.iterdir())) == 2
+        (f.checkpoints / "last.pt").write_text(f"{lr}")
+        return f.status().checkpoints.lineage
+
+
 @dsl.pipeline(name="sweep")
-def sweep(reference: str, checkpoints: str) -> None:
+def sweep(uri: str, checkpoints: str) -> None:
+    """The form of docs/kfp.md: `dataset` inside the loop, whose outputs KFP's local runner leaves alone."""
     with dsl.ParallelFor([0.1, 0.2]) as lr:
-        trained = train(reference=reference, checkpoints=checkpoints, lr=lr)
-    verify_checkpoint(checkpoints, lineages=dsl.Collected(trained.output))
+        data = dataset(uri, exclude="0.*")
+        trained = trial(dataset=data.outputs["reference"], checkpoints=checkpoints, lr=lr)
+        gpu_train(trained, checkpoint_size="1Mi", gpus=0)
+        verify_checkpoint(of=trained)
 
 
 @dsl.pipeline(name="nightly")
@@ -97,6 +111,21 @@ def pair(reference: str, checkpoints: str, other: str) -> None:
     one = train(reference=reference, checkpoints=checkpoints, lr=0.1)
     two = train(reference=reference, checkpoints=f"{other}/two", lr=0.2)
     verify_checkpoint(of=[one, two])
+
+
+@dsl.pipeline(name="listed-once")
+def listed_once(reference: str, checkpoints: str) -> None:
+    with dsl.ParallelFor([0.1, 0.2]) as lr:
+        trained = trial(dataset=reference, checkpoints=checkpoints, lr=lr)
+        gpu_train(trained, checkpoint_size="1Mi", gpus=0)
+        verify_checkpoint(of=trained)
+
+
+@dsl.pipeline(name="nested-sweep")
+def nested_sweep(uri: str, checkpoints: str) -> None:
+    """The other form: one listing for all trials, passed into an inner pipeline."""
+    data = dataset(uri, exclude="0.*")
+    listed_once(reference=data.outputs["reference"], checkpoints=checkpoints)
 
 
 def commits(destination: str) -> list[str]:
@@ -200,11 +229,32 @@ def test_a_run_that_trained_nothing_fails(destination: str, capfd: pytest.Captur
     assert "this run trained no lineage" in capfd.readouterr().out
 
 
-def test_every_trial_of_a_sweep_is_verified(
-    digits: Path, destination: str, capfd: pytest.CaptureFixture[str]
+@pytest.mark.filterwarnings("ignore:.*have no effect in the current local runner:UserWarning")
+@pytest.mark.parametrize("form", [sweep, nested_sweep], ids=lambda form: form.name)
+def test_every_trial_of_a_sweep_gets_its_dataset(
+    form: Any, digits: Path, destination: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    sweep(reference=str(digits), checkpoints=destination)
-    lineages = [path.name for path in Path(destination[7:]).iterdir()]
-    assert len(lineages) == 2
-    said = capfd.readouterr().out
-    assert said.count("complete") >= 2
+    form(uri=str(digits), checkpoints=destination)
+    weights = {path.read_text() for path in Path(destination[7:]).glob("*/last*/last.pt")}
+    assert weights == {"0.1", "0.2"}
+    assert len(list(Path(destination[7:]).iterdir())) == 2
+    assert capfd.readouterr().out.count("complete") >= 2
+
+
+def test_a_trial_is_a_cache_hit_while_nothing_changes() -> None:
+    """KFP's key of a task holds its inputs: neither an artifact nor the run's id may be one of them."""
+    components = json_format.MessageToDict(sweep.pipeline_spec)["components"]
+    (loop,) = (
+        one["dag"]["tasks"] for one in components.values() if "trial" in one.get("dag", {}).get("tasks", {})
+    )
+    assert loop["trial"]["cachingOptions"] == {"enableCache": True}
+    assert loop["trial"]["inputs"] == {
+        "parameters": {
+            "dataset": {
+                "taskOutputParameter": {"producerTask": "dataset", "outputParameterKey": "reference"}
+            },
+            "checkpoints": {"componentInputParameter": "pipelinechannel--checkpoints"},
+            "lr": {"componentInputParameter": "pipelinechannel--loop-item-param-1"},
+        }
+    }
+    assert "enableCache" not in loop["dataset"]["cachingOptions"]

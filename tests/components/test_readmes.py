@@ -1,4 +1,4 @@
-"""The Python blocks of the components' READMEs are complete files, which compile and run."""
+"""The Python blocks of the components' READMEs are complete files: all compile, and most run."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ def runner(tmp_path: Path) -> Iterator[None]:
 
 @pytest.mark.filterwarnings("ignore:.*have no effect in the current local runner:UserWarning")
 @pytest.mark.parametrize("readme", READMES, ids=lambda path: path.parent.name)
-def test_examples_run(readme: Path, tmp_path: Path, digits: Path, destination: str) -> None:
-    """Each defines `pipeline`, which trains on a folder and writes to another one."""
+def test_examples_run(
+    readme: Path, tmp_path: Path, digits: Path, destination: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an example calls `pipeline` reads a folder and writes to another one; others need a cluster."""
+    monkeypatch.chdir(tmp_path)
     arguments = {"uri": str(digits), "out": destination}
     for number, found in enumerate(BLOCK.finditer(readme.read_text())):
         if found["marked"]:
@@ -34,6 +37,7 @@ def test_examples_run(readme: Path, tmp_path: Path, digits: Path, destination: s
         # KFP reads the source of a component from its file.
         example = tmp_path / f"example_{number}.py"
         example.write_text(found["code"])
-        pipeline = runpy.run_path(str(example))["pipeline"]
-        inputs = pipeline.component_spec.inputs
-        pipeline(**{name: value for name, value in arguments.items() if name in inputs})
+        pipeline = runpy.run_path(str(example)).get("pipeline")
+        if pipeline is not None:
+            inputs = pipeline.component_spec.inputs
+            pipeline(**{name: value for name, value in arguments.items() if name in inputs})

@@ -1,6 +1,6 @@
 """Inputs that a task's component does not declare: as every supported version of kfp compiles them.
 
-`tests/components/test_kfp_versions.py` runs this file with the first and the last version.
+`tests/components/test_kfp_versions.py` runs this file with each of them.
 """
 
 # KFP reads annotations as values: no `from __future__ import annotations` here.
