@@ -103,12 +103,12 @@ def _mounted(path: Path) -> dict[str, str]:
     version = data.resolve() if data.exists() else path
     files = sorted(file for file in path.glob("*") if file.is_file() and not file.name.startswith("."))
     if not files:
-        found = "the directory is empty" if path.is_dir() else "there is no such directory"
+        measured = "the directory is empty" if path.is_dir() else "there is no such directory"
         remedy = (
             "Create the Secret in the pod's namespace; elsewhere, store a file for each credential there, "
             "such as AWS_ACCESS_KEY_ID"
         )
-        raise CredentialsMissing.of(f"there are no credentials in {path}", found, remedy)
+        raise CredentialsMissing.of(f"there are no credentials in {path}", measured, remedy)
     in_version = {file.name for file in version.glob("*")}
     found = {file.name: _text(version / file.name if file.name in in_version else file) for file in files}
     return {

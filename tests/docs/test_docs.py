@@ -65,8 +65,10 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
 def test_commands_run(page: Path, workplace: Path) -> None:
     for language, code in blocks(page):
+        # KFP reads the source of a component from its file.
+        (workplace / "example.py").write_text(code)
         command = (
-            ["bash", "-euo", "pipefail", "-c", code] if language == "sh" else [sys.executable, "-c", code]
+            ["bash", "-euo", "pipefail", "-c", code] if language == "sh" else [sys.executable, "example.py"]
         )
         done = subprocess.run(
             command, cwd=workplace, capture_output=True, text=True, timeout=100, check=False

@@ -50,7 +50,7 @@ def train_on_gpus(
     refuse_if_read(task)
     inputs = inputs_of(task)
     given = {name: inputs.taken.get(name) if value is None else value for name, value in locations.items()}
-    read = read_settings(given | settings, inputs)
+    read = read_settings({**given, **settings}, inputs)
     InvalidSpec.raise_any([*read.problems, *_resource_problems(resources)])
     _warn_of_artifacts(task, inputs.artifacts)
     for name, value in read.added.items():

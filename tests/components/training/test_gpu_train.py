@@ -116,6 +116,7 @@ def test_outputs_become_the_inputs_that_carry_them() -> None:
     assert annotations(body) == {
         "podferry.io/dataset": "$(inputs.uri)",
         "podferry.io/checkpoints": "$(inputs.uri2)",
+        "podferry.io/checkpoint-size": "1Gi",
     }
 
 
@@ -262,11 +263,14 @@ def test_inputs_named_like_a_location_are_taken_unless_given() -> None:
     assert annotations(taken, "exec-learn") == {
         "podferry.io/dataset": "$(inputs.dataset)",
         "podferry.io/checkpoints": "$(inputs.checkpoints)",
+        "podferry.io/checkpoint-size": "1Gi",
         "podferry.io/outputs": "$(inputs.outputs)",
+        "podferry.io/output-size": "1Gi",
     }
     assert annotations(overridden, "exec-learn") == {
         "podferry.io/dataset": REFERENCE,
         "podferry.io/checkpoints": "$(inputs.outputs)",
+        "podferry.io/checkpoint-size": "1Gi",
     }
 
 
@@ -274,7 +278,8 @@ def test_only_inputs_with_a_location_are_taken() -> None:
     def body(frozen: Any, bucket: Any) -> None:
         gpu_train(count(dataset=3, checkpoints="s3://a/b"))
 
-    assert annotations(body, "exec-count") == {"podferry.io/checkpoints": "$(inputs.checkpoints)"}
+    taken = annotations(body, "exec-count")
+    assert taken.keys() == {"podferry.io/checkpoints", "podferry.io/checkpoint-size"}
 
 
 def test_a_location_that_only_an_annotation_names_is_an_input_too() -> None:
