@@ -28,24 +28,20 @@ ENDPOINT = os.environ.get("TRAIN_ENDPOINT", "")
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
-def train(dataset: str, checkpoints: str, steps: int) -> str:
+def train(dataset: str, checkpoints: str, steps: int) -> None:
     """Replace this with your training: read files, write files, resume from the restored checkpoint.
 
     Args:
         dataset: The frozen dataset. As a parameter it makes training run again if the data changes.
         checkpoints: Destination of the checkpoints.
         steps: Number of training steps.
-
-    Returns:
-        The lineage, for the step that verifies it.
     """
     import json
 
     from podferry.components import ferry
 
     with ferry(dataset, checkpoints) as f:
-        status = f.status().checkpoints
-        assert f.dataset and f.checkpoints and status  # noqa: PT018, S101 - both were requested
+        assert f.dataset and f.checkpoints  # noqa: PT018, S101 - both were requested
         files = [path for path in f.dataset.rglob("*") if path.is_file()]
         done = json.loads(f.restored.read_text())["step"] if f.restored else 0
         print(f"{len(files)} files in {f.dataset}; {done} steps are done, {steps - done} are left")
@@ -53,7 +49,6 @@ def train(dataset: str, checkpoints: str, steps: int) -> str:
             seen = sum(len(path.read_bytes()) for path in files)
             state = {"step": step, "bytes": seen}
             (f.checkpoints / f"step-{step}.json").write_text(json.dumps(state))
-        return status.lineage
 
 
 @dsl.pipeline(name="podferry-train")
@@ -79,7 +74,7 @@ def pipeline(uri: str, checkpoints: str, steps: int = 3) -> None:
         secret=SECRET,
         endpoint=ENDPOINT,
     )
-    verify_checkpoint(checkpoints, lineages=step.output, full=True, secret=SECRET, endpoint=ENDPOINT)
+    verify_checkpoint(of=step, full=True, secret=SECRET)
 
 
 def main() -> None:

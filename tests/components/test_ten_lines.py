@@ -12,6 +12,8 @@ from google.protobuf import json_format
 from kfp import local
 from kfp.local import config
 
+from tests.support.compiled import check_golden
+
 LINES = """
 from kfp import dsl
 
@@ -71,12 +73,14 @@ def test_they_run_on_a_laptop_and_resume(
     assert commit.name == "000000000001.json"
 
 
-def test_they_compile_to_a_pod_that_the_webhook_injects(resnet: Any) -> None:
+def test_they_compile_to_a_pod_that_the_webhook_injects(resnet: Any, tmp_path: Path) -> None:
+    check_golden(resnet, Path(__file__).parent / "ten_lines.yaml", tmp_path)
     platform = json_format.MessageToDict(resnet.platform_spec)["platforms"]["kubernetes"]
     annotations = platform["deploymentSpec"]["executors"]["exec-train"]["podMetadata"]["annotations"]
     assert annotations == {
         "podferry.io/dataset": "$(inputs.dataset)",
         "podferry.io/checkpoints": "$(inputs.checkpoints)",
+        "podferry.io/checkpoint-size": "1Gi",
         "podferry.io/secret": "s3",
     }
 
