@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
 from podferry.contract.dataset_reference import Reference
-from podferry.contract.destination.sync_record import SyncedArchive, SyncedFile
+from podferry.contract.destination.sync_record import SyncedArchive
 from podferry.contract.errors import Changed, FerryError, InvalidSpec, NotFound, Problem, Refused
 from podferry.contract.manifest import Entry, first_names
 from podferry.contract.pack import INDEX
@@ -17,7 +17,7 @@ from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.selection import SelectedDataset, Selection, open_selected
 from podferry.sidecar.runtime.concurrency import for_each_limited
 from podferry.sidecar.runtime.retry import retry
-from podferry.sidecar.sync.plan import Records, Removal, SyncPlan, plan_removals, plan_sync
+from podferry.sidecar.sync.plan import Records, Removal, SyncPlan, plan_removals, plan_sync, proven
 from podferry.sidecar.sync.preconditions import unfit_names
 from podferry.sidecar.sync.record_log import RecordLog
 from podferry.storage.listing.by_directory import list_entries
@@ -65,20 +65,26 @@ class Comparison(msgspec.Struct, frozen=True):
     log: RecordLog
     plan: SyncPlan
 
-    def proofs(self) -> Iterator[SyncedFile]:
-        """The proofs for files that are kept."""
-        for entry in self.plan.kept:
-            if entry.tag:
-                yield SyncedFile(entry.name, entry.size, entry.tag, self.there[entry.name].tag)
+    @property
+    def listed(self) -> set[str]:
+        """Names of the source's files, as far as they are selected."""
+        return {entry.name for entry in self.dataset.manifest.entries}
+
+    def proven(self, touched: Collection[str]) -> Records:
+        """What is recorded or found to be equal, but for names that the sync has written or removed."""
+        written = frozenset(touched)
+        left = {name: entry for name, entry in self.there.items() if name not in written}
+        return proven(self.plan, left, self.records)
 
     def removals(self, members: Mapping[str, SyncedArchive], selection: Selection) -> tuple[Removal, ...]:
         """Files to remove, if the members of all archives are known."""
-        listed = {entry.name for entry in self.dataset.manifest.entries}
         plain = (move.entry.name for move in self.plan.moves)
         kept = (entry.name for entry in self.plan.kept)
         unpacked = (member.name for archive in members.values() for member in archive.members)
         globs = (selection.include, selection.exclude)
-        return plan_removals((*plain, *kept, *unpacked), listed, self.there.values(), self.records, globs)
+        return plan_removals(
+            (*plain, *kept, *unpacked), self.listed, self.there.values(), self.records, globs
+        )
 
     async def check_gone(self, removals: tuple[Removal, ...], attempts: int) -> None:
         """Ask the source for each file that it did not list: a listing that was cut must not delete anything.
@@ -97,7 +103,9 @@ class Comparison(msgspec.Struct, frozen=True):
                 return
             found.append(origin)
 
-        await for_each_limited(sorted({removal.origin for removal in removals}), look, STATS)
+        origins = {removal.origin for removal in removals}
+        # What is listed and is not wanted is an archive to unpack, or the index of one.
+        await for_each_limited(sorted(origins - self.listed), look, STATS)
         if found:
             what = f"the listing of {self.dataset.store.uri} leaves out files that are there"
             raise Changed.of(what, first_names(sorted(found)), "Nothing has been removed. Run it again")

@@ -66,9 +66,15 @@ class SyncPlan(msgspec.Struct, frozen=True):
     kept_archives: tuple[SyncedArchive, ...] = ()
 
     @property
+    def kept_names(self) -> frozenset[str]:
+        """Names of the files at the destination that are kept, members of archives among them."""
+        members = (member.name for one in self.kept_archives for member in one.members)
+        return frozenset((*(entry.name for entry in self.kept), *members))
+
+    @property
     def kept_files(self) -> int:
-        """Number of files at the destination that are kept, members of archives among them."""
-        return len(self.kept) + sum(len(one.members) for one in self.kept_archives)
+        """Number of them."""
+        return len(self.kept_names)
 
     @property
     def bytes(self) -> int:
@@ -108,9 +114,7 @@ def plan_sync(
         else:
             moves.append(Move(entry, reason))
     unpacked = {
-        one.archive: one
-        for one in records.archives
-        if one.archive.tag and all(destination.get(member.name) == member for member in one.members)
+        one.archive: one for one in records.archives if one.archive.tag and _has_members(destination, one)
     }
     every = sorted(archives, key=lambda archive: archive.name)
     unpacks = tuple(archive for archive in every if archive.entry not in unpacked)
@@ -136,6 +140,40 @@ def same_checksum(first: str, second: str) -> bool:
     """Whether two tags are one checksum of the content."""
     found = [CHECKSUM_TAG.fullmatch(tag) for tag in (first, second)]
     return found[0] is not None and found[1] is not None and found[0]["md5"] == found[1]["md5"]
+
+
+def proven(plan: SyncPlan, destination: Mapping[str, Entry], records: Records) -> Records:
+    """What is equal at both places without having been moved by this sync; equal sizes alone prove nothing.
+
+    Earlier syncs may have had other globs, or unpacked what this one does not: what they have recorded is
+    kept while the destination has it.
+
+    Args:
+        plan: What this sync does.
+        destination: What is left there as it was listed, by name.
+        records: What earlier syncs of this source have written there.
+    """
+    kept = {entry.name: entry for entry in plan.kept}
+    found = {
+        SyncedFile(entry.name, entry.size, entry.tag, there.tag)
+        for entry in kept.values()
+        if (there := destination.get(entry.name)) and entry.tag
+        if move_reason(entry, there, records, size_only=False) is None
+    }
+    others = {
+        file
+        for file in records.files
+        if destination.get(file.name) == Entry(file.name, file.size, file.target_tag)
+        if file.name not in kept
+    }
+    current = {one.name for one in plan.unpacks} | {one.archive.name for one in plan.kept_archives}
+    archives = (one for one in records.archives if one.archive.name not in current)
+    unpacked = (one for one in archives if _has_members(destination, one))
+    return Records(frozenset(found | others), (*plan.kept_archives, *unpacked))
+
+
+def _has_members(destination: Mapping[str, Entry], archive: SyncedArchive) -> bool:
+    return all(destination.get(member.name) == member for member in archive.members)
 
 
 class Removal(msgspec.Struct, frozen=True):

@@ -58,7 +58,7 @@ class RecordLog:
         Raises:
             FormatTooNew: A later podferry has written one.
         """
-        names = [entry.name async for entry in self._target.entries(SYNC_DIR)]
+        names = await retry(self._attempts, self._list)
         found: list[SyncRecord] = []
 
         async def read(name: str) -> None:
@@ -78,6 +78,9 @@ class RecordLog:
         await for_each_limited(names, read, READS)
         files = frozenset(file for record in found for file in record.files)
         return Records(files, tuple(archive for record in found for archive in record.archives))
+
+    async def _list(self) -> list[str]:
+        return [entry.name async for entry in self._target.entries(SYNC_DIR)]
 
     @property
     def is_one_record(self) -> bool:
@@ -99,19 +102,27 @@ class RecordLog:
             await self.flush()
 
     async def flush(self) -> None:
-        """Write what was added since the last time as one more record."""
+        """Write what was added since the last time as one more record.
+
+        If that fails or is cancelled, the next record has it.
+        """
         self._flushed_at = time.monotonic()
-        files, archives = tuple(self._files), tuple(self._archives)
+        files, archives = self._files, self._archives
+        if not (files or archives):
+            return
         self._files, self._archives = [], []
-        if files or archives:
-            await self._write(SyncRecord(self._source, files, archives))
+        try:
+            await self._write(SyncRecord(self._source, tuple(files), tuple(archives)))
+        except BaseException:
+            self._files, self._archives = [*files, *self._files], [*archives, *self._archives]
+            raise
 
     async def merge(self, files: Iterable[SyncedFile], archives: Iterable[SyncedArchive]) -> None:
         """Replace the records by one of these files and archives."""
         await self.flush()
         names, self._names = self._names, []
         await self._write(SyncRecord(self._source, tuple(sorted(files)), tuple(archives)))
-        await self._target.delete(names)
+        await retry(self._attempts, lambda: self._target.delete(names))
 
     async def _write(self, record: SyncRecord) -> None:
         name, data = f"{SYNC_DIR}/{secrets.token_hex(8)}.json", encode_sync_record(record)

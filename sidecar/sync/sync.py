@@ -57,7 +57,11 @@ class SyncResult:
 
 @dataclass(frozen=True, slots=True)
 class SyncPreview:
-    """What a sync would do now; the members of archives that it would unpack are unknown."""
+    """What a sync would do now.
+
+    The members of archives that it would unpack are unknown: those of the last recorded version count as
+    wanted.
+    """
 
     plan: SyncPlan
     removals: tuple[Removal, ...]
@@ -99,7 +103,8 @@ class Sync:
         try:
             found = await compare(self._source, target, self._source_config, self._options)
             try:
-                return SyncPreview(found.plan, self._removals(found, _kept_archives(found)))
+                archives = _former_archives(found) | _kept_archives(found)
+                return SyncPreview(found.plan, self._removals(found, archives))
             finally:
                 await found.dataset.store.close()
         finally:
@@ -128,7 +133,7 @@ class Sync:
             transfer = await self._transfer(found)
             if transfer.changed and not last:
                 return False
-            self._result.kept = found.plan.kept_files
+            self._result.kept = len(found.plan.kept_names - set(self._result.moved))
             self._result.problems = transfer.problems()
             if not self._result.problems:
                 await self._finish(found, transfer)
@@ -143,7 +148,8 @@ class Sync:
             try:
                 await transfer.run()
             finally:
-                self._result.moved += transfer.moved
+                # An untagged file moves in every round.
+                self._result.moved = list(dict.fromkeys((*self._result.moved, *transfer.moved)))
                 self._result.bytes += transfer.bytes
         return transfer
 
@@ -155,7 +161,10 @@ class Sync:
         await retry(self._attempts, lambda: found.target.delete(names))
         self._result.removed = names
         if transfer.moved or names or not found.log.is_one_record:
-            await found.log.merge((*found.proofs(), *transfer.files), archives.values())
+            proven = found.proven((*names, *transfer.moved))
+            await found.log.merge(
+                (*proven.files, *transfer.files), (*proven.archives, *transfer.archives.values())
+            )
 
     def _removals(self, found: Comparison, archives: dict[str, SyncedArchive]) -> tuple[Removal, ...]:
         return found.removals(archives, self._options.selection) if self._options.delete else ()
@@ -171,6 +180,12 @@ async def _server_copy(
         return
     async with server_copy_between(source, target, configs) as server_copy:
         yield server_copy
+
+
+def _former_archives(found: Comparison) -> dict[str, SyncedArchive]:
+    """What is recorded of other versions of the archives that will be unpacked."""
+    unpacks = {archive.name for archive in found.plan.unpacks}
+    return {one.archive.name: one for one in found.records.archives if one.archive.name in unpacks}
 
 
 def _kept_archives(found: Comparison) -> dict[str, SyncedArchive]:

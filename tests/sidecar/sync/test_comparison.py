@@ -30,7 +30,7 @@ async def test_what_is_equal_differs_or_is_missing(site, comparing):
     site.target.objects |= {"copy/a": b"1", "copy/b": b"22", "copy/extra": b"x"}
     found = await comparing()
     assert {move.entry.name: move.reason for move in found.plan.moves} == {"b": Reason.SIZE, "c": Reason.NEW}
-    (proof,) = found.proofs()
+    (proof,) = found.proven(()).files
     assert proof == SyncedFile("a", 1, found.there["a"].tag, found.there["a"].tag)
     removals = found.removals({}, Selection())
     assert removals == (Removal("extra", "extra"),)

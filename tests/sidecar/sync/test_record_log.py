@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 
 from podferry.contract.destination.sync_record import (
@@ -90,3 +92,27 @@ async def test_records_are_written_while_files_are_moved(site, opened, monkeypat
         assert len(site.records()) == records
         if now == 100.0:  # nothing was added: an empty record is not written
             log.add_archive(ARCHIVE)
+
+
+async def test_what_could_not_be_written_is_written_with_the_next_record(site, opened):
+    log = opened()
+    log.add_file(ONE)
+    site.target.faults.append(Fault("write", times=1, error=asyncio.CancelledError()))
+    with pytest.raises(asyncio.CancelledError):
+        await log.flush()
+    log.add_file(TWO)
+    await log.flush()
+    assert (await opened().load()).files == {ONE, TWO}
+
+
+async def test_a_listing_or_a_removal_that_fails_once_is_tried_again(site, opened):
+    log = opened()
+    log.add_file(ONE)
+    await log.flush()
+    site.target.faults += [
+        Fault(call, times=1, error=Unavailable.of("gone")) for call in ("entries", "delete")
+    ]
+    again = opened()
+    assert (await again.load()).files == {ONE}
+    await again.merge([ONE, TWO], [])
+    assert len(site.records()) == 1

@@ -159,6 +159,7 @@ async def test_a_source_that_changes_while_it_is_synced_is_listed_again(filled):
     filled.source.faults.append(Fault("read", "a", error=Changed.of("other")))
     found = await filled.sync()
     assert (filled.held(), found.problems) == (FILES, ())
+    assert (sorted(found.moved), found.kept) == (sorted(FILES), 0)
     filled.source.faults.append(Fault("read", "new", times=99, error=Changed.of("it changes all the time")))
     filled.put(new=b"new")
     found = await filled.sync(delete=True)
@@ -216,6 +217,24 @@ async def test_untagged_files_move_again_unless_their_size_is_enough(site, monke
     assert (await site.sync(size_only=True)).moved == []
 
 
+async def test_equal_sizes_prove_nothing_to_a_later_sync(filled):
+    filled.target.objects["copy/a"] = b"9"
+    assert (await filled.sync(size_only=True)).kept == 1
+    assert (await filled.sync()).moved == ["a"]
+    assert filled.held() == FILES
+
+
+async def test_a_sync_of_other_files_keeps_the_proofs_of_these(filled, monkeypatch):
+    monkeypatch.setattr(plan, "same_checksum", lambda first, second: False)
+    filled.put(**{"x.tar": archive_of(".tar", TREE)})
+    await filled.sync(unpack=True)
+    filled.put(b=b"b")
+    for include in (("a", "b"), ("d/",), ("b",)):
+        await filled.sync(include=include)
+    assert (await filled.sync(unpack=True)).moved == []
+    assert len(filled.records()) == 1
+
+
 def _untagged(name, data):
     return Entry(name, len(data))
 
@@ -262,6 +281,24 @@ async def test_archives_are_unpacked_once(site, ending):
     site.source.objects.pop(f"d/data/train{ending}")
     await site.sync(unpack=True, delete=True)
     assert site.held() == {"plain": b"p"}
+
+
+@pytest.mark.parametrize("unpack", [True, False])
+async def test_unpacking_from_now_on_or_no_longer(site, unpack):
+    site.put(**{"z.tar": archive_of(".tar", TREE)})
+    await site.sync(unpack=not unpack)
+    found = await site.sync(unpack=unpack, delete=True)
+    assert set(found.removed) == ({"z.tar"} if unpack else set(TREE))
+    assert site.held() == (TREE if unpack else site.wanted())
+
+
+async def test_a_preview_names_no_member_of_an_archive_that_it_would_unpack(site):
+    site.put(**{"plain": b"p", "z.tar": archive_of(".tar", TREE)})
+    await site.sync(unpack=True)
+    site.target.objects["copy/old"] = b"old"
+    site.put(**{"z.tar": archive_of(".tar", {**TREE, "more": b"m"})})
+    found = await site.make(unpack=True, delete=True).preview()
+    assert [removal.name for removal in found.removals] == ["old"]
 
 
 async def test_a_cut_listing_without_an_archive_keeps_its_members(site):
