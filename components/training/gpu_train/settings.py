@@ -22,6 +22,8 @@ DEFAULT_SIZES = {"checkpoints": ("checkpoint_size", "1Gi"), "outputs": ("output_
 """Of what a training writes, by its destination: most checkpoints are smaller, and three of them, as many as
 the volume holds, fit on any node. A full volume is an error with its numbers."""
 ENTIRE_INPUT = re.compile(rf"\$\({re.escape(INPUT_PREFIX)}[^()]+\)")
+RESOURCES = ("gpus", "memory", "accelerator")
+"""Keywords of `gpu_train` that are no annotations."""
 REFUSED = "refused"
 """Replaces a value that was refused, so that the others are validated as if it were there."""
 
@@ -55,7 +57,7 @@ def read_settings(settings: Mapping[str, Any], inputs: TaskInputs) -> ReadSettin
         if name.replace("_", "-") in keys:
             _read_setting(name, value, inputs, read)
         else:
-            known = [one.replace("-", "_") for one in keys]
+            known = [*RESOURCES, *(one.replace("-", "_") for one in keys)]
             remedy = did_you_mean(name, known, f"Known: {', '.join(known)}")
             read.problems.append(Problem(f"{name}: gpu_train has no such setting", repr(value), remedy))
     read.problems.extend(_validate(read, values, inputs))

@@ -14,7 +14,7 @@ from kfp.dsl.pipeline_channel import PipelineChannel
 from podferry.components.step import exclude_from_cache
 from podferry.components.training.gpu_train.input_refs import TaskInputs, inputs_of
 from podferry.components.training.gpu_train.settings import read_settings
-from podferry.components.training.gpu_train.settings_of import refuse_if_read
+from podferry.components.training.gpu_train.settings_of import configure_once, refuse_if_read
 from podferry.components.training.gpu_train.undeclared_inputs import add_undeclared_input, undeclared_name
 from podferry.components.training.gpu_train.validate import locations_of
 from podferry.contract.errors import InvalidSpec, Problem
@@ -52,6 +52,7 @@ def train_on_gpus(
     given = {name: inputs.taken.get(name) if value is None else value for name, value in locations.items()}
     read = read_settings({**given, **settings}, inputs)
     InvalidSpec.raise_any([*read.problems, *_resource_problems(resources)])
+    configure_once(task)
     _warn_of_artifacts(task, inputs.artifacts)
     for name, value in read.added.items():
         add_undeclared_input(task, name, value)

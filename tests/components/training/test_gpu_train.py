@@ -183,6 +183,24 @@ def test_all_errors_are_reported_at_once() -> None:
     assert "podferry.io/restore is set without podferry.io/checkpoints" in said
 
 
+def test_the_nearest_keyword_may_be_one_of_a_resource() -> None:
+    with refused() as problems:
+        compiled(lambda frozen, bucket: gpu_train(learn(dataset="s3://d/x", checkpoints=""), gpu=1, memry="1Gi"))
+    assert [problem.split("Did you mean ")[1] for problem in problems] == ["'gpus'?", "'memory'?"]
+
+
+def test_a_second_call_on_a_step_is_refused() -> None:
+    """It could not replace the first: KFP would keep the two GPUs."""
+
+    def body(frozen: Any, bucket: Any) -> None:
+        step = gpu_train(learn(dataset="s3://d/x", checkpoints=""), gpus=2)
+        gpu_train(step, gpus=0)
+
+    with refused() as problems:
+        compiled(body)
+    assert "gpu_train is called twice on one step (learn)" in problems[0]
+
+
 def test_a_constant_that_an_input_carries_is_validated() -> None:
     with refused() as problems:
         compiled(lambda frozen, bucket: gpu_train(fit(uri="s4//x"), dataset="$(inputs.uri)"))
