@@ -137,3 +137,18 @@ def test_a_function_runs_in_the_image_of_the_steps_unless_it_names_one(
     ]
     assert images == [DEFAULT_IMAGE, "a:1"]
     assert "pip install" not in os.linesep.join(executor(train_component(other))["args"])
+
+
+def test_an_image_that_cannot_be_run_is_refused_with_every_reason() -> None:
+    """KFP would spell a text as one word per letter."""
+
+    def pipeline(uri: str) -> None:
+        train(image="", command="python train.py", dataset=uri, parameters={"lr": 0.1, "seed": None})
+
+    with pytest.raises(InvalidSpec) as caught:
+        dsl.pipeline(name="refused")(pipeline)
+    assert [problem.what for problem in caught.value.problems] == [
+        "image: not the name of an image",
+        "command: one text, not a list of words",
+        "parameter seed: KFP passes no None",
+    ]
