@@ -25,6 +25,7 @@ from podferry.components.trained_task.locate import (
     SETTINGS,
     TrainedTask,
 )
+from podferry.components.trained_task.place import problems_of_place
 from podferry.components.training.gpu_train.settings_of import read_by, settings_of
 from podferry.contract.code_version import code_of_words
 from podferry.contract.errors import InvalidSpec, Problem
@@ -46,7 +47,9 @@ def tasks_of(of: Any) -> list[Any]:
         InvalidSpec: One of them is no step of a pipeline, or it has no checkpoints.
     """
     tasks = [] if of is None else list(of) if isinstance(of, list | tuple) else [of]
-    InvalidSpec.raise_any(problem for task in tasks for problem in _problems(task))
+    InvalidSpec.raise_any(
+        problem for task in tasks for problem in (*_problems(task), *problems_of_place(task))
+    )
     return tasks
 
 

@@ -11,6 +11,7 @@ from kfp import dsl
 from podferry.components.checkpoints.restore_point import component
 from podferry.components.step import uncached
 from podferry.components.trained_task.carry import artifacts_of, carry, describe, secret_of, tasks_of
+from podferry.components.trained_task.place import refuse_task_as_text
 from podferry.contract.errors import InvalidSpec, Problem
 
 
@@ -67,6 +68,7 @@ def restore_point(
         InvalidSpec: `of` is not one training with checkpoints, or both or neither of `of` and `lineage` are
             given.
     """
+    refuse_task_as_text("checkpoints", checkpoints)
     tasks = tasks_of(of)
     InvalidSpec.raise_any(_problems(checkpoints, tasks, lineage))
     task = component.restore_point(

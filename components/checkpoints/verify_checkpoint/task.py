@@ -11,6 +11,7 @@ from podferry.components.checkpoints.verify_checkpoint import component
 from podferry.components.cluster_job.task import jobs_of
 from podferry.components.step import uncached
 from podferry.components.trained_task.carry import artifacts_of, carry, describe, secret_of, tasks_of
+from podferry.components.trained_task.place import refuse_task_as_text
 from podferry.contract.errors import InvalidSpec, Problem
 
 
@@ -58,6 +59,7 @@ def verify_checkpoint(  # noqa: PLR0913 - keywords, one per setting
     Raises:
         InvalidSpec: `of` is not a training with checkpoints.
     """
+    refuse_task_as_text("checkpoints", checkpoints)
     jobs = jobs_of(of)
     tasks = [] if jobs else tasks_of(of)
     InvalidSpec.raise_any(_conflicts(checkpoints, jobs or tasks, lineages, any_run))

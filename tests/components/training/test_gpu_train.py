@@ -185,7 +185,9 @@ def test_all_errors_are_reported_at_once() -> None:
 
 def test_the_nearest_keyword_may_be_one_of_a_resource() -> None:
     with refused() as problems:
-        compiled(lambda frozen, bucket: gpu_train(learn(dataset="s3://d/x", checkpoints=""), gpu=1, memry="1Gi"))
+        compiled(
+            lambda frozen, bucket: gpu_train(learn(dataset="s3://d/x", checkpoints=""), gpu=1, memry="1Gi")
+        )
     assert [problem.split("Did you mean ")[1] for problem in problems] == ["'gpus'?", "'memory'?"]
 
 
