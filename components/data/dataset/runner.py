@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.fit_check import SizedPlan, fit_problems
 from podferry.sidecar.dataset.selection import SelectedDataset, Selection, open_selected
 from podferry.sidecar.fetch.plan import plan_fetch
+from podferry.sidecar.runtime.run_async import run_async
 from podferry.sidecar.staging.volume_capacity import Capacity
 from podferry.storage.listing.dataset import check_frozen
 from podferry.storage.store import StoreConfig
@@ -144,7 +144,7 @@ def list_frozen(
         await selected.store.close()
         return selected
 
-    selected = asyncio.run(open_and_close())
+    selected = run_async(open_and_close())
     check_frozen(reference, selected.frozen)
     return selected.frozen, selected.manifest
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from podferry.contract.dataset_reference import Reference, parse_reference, refe
 from podferry.contract.destination.prepared_result import result_key
 from podferry.contract.errors import PermanentError
 from podferry.contract.uri import parse_uri
+from podferry.sidecar.runtime.run_async import run_async
 from podferry.storage.store import StoreConfig
 from podferry.trainer import ferry
 
@@ -109,7 +109,7 @@ def prepared(  # noqa: PLR0913 - keywords, one per setting
     conversion = Conversion(key, str(source), given, tuple(command))
     target_config = step_store_config(to_endpoint or endpoint, to_region or region, DESTINATION_SECRET_DIR)
     results = Results(parse_uri(to), target_config, conversion)
-    if (found := asyncio.run(results.find())) is not None:
+    if (found := run_async(results.find())) is not None:
         print_line(f"prepared before: {found}")
         yield Prepared(False, given, _reference=found)
         return
@@ -121,7 +121,7 @@ def prepared(  # noqa: PLR0913 - keywords, one per setting
         with ferry(str(source), **settings) as staged:
             block = Prepared(True, given, staged.dataset, target)
             yield block
-        block._reference = asyncio.run(results.publish(target))  # noqa: SLF001 - the block is ours
+        block._reference = run_async(results.publish(target))  # noqa: SLF001 - the block is ours
 
 
 def _frozen(text: str, config: StoreConfig) -> Reference:

@@ -105,9 +105,11 @@ class Results:
             raise
         store = open_store(self._to, self._config)
         try:
-            if not await self._mark(store, reference):
+            while not await self._mark(store, reference):
                 winner = await self.find()
-                if winner is not None and winner != reference:
+                if winner == reference:  # an attempt to write the marker had succeeded after all
+                    break
+                if winner is not None:
                     print_line(f"another run was first: {winner}")
                     await self._remove(store, folder)
                     return winner

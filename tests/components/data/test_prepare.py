@@ -130,6 +130,21 @@ def test_two_at_once_return_the_same_reference(digits: Path, destination: str) -
         assert (p.needed, p.reference) == (False, found[0])
 
 
+async def test_a_notebook_has_a_running_event_loop(digits: Path, destination: str) -> None:
+    reference, needed = convert(str(digits), destination)
+    assert needed
+    assert convert(str(digits), destination) == (reference, False)
+
+
+def test_a_result_that_was_first_and_is_gone_again_does_not_win(digits: Path, destination: str) -> None:
+    with prepared(str(digits), destination) as p:
+        assert p.needed
+        first, _ = convert(str(digits), destination)
+        Path(destination[7:], parse_reference(first).uri.name, "joined.bin").unlink()
+        (p.target / "x.bin").write_bytes(b"x")
+    assert convert(str(digits), destination) == (p.reference, False)
+
+
 def test_misuse_is_an_error_that_says_why(digits: Path, destination: str) -> None:
     with pytest.raises(Refused, match="the conversion wrote no files"), prepared(str(digits), destination):
         pass
