@@ -57,8 +57,8 @@ class Distributed:
 
 def _broken(epochs_before: int, parts: int, accuracy: float) -> Sequence[str]:
     broken = []
-    if not 0 < epochs_before < FAIL_AT:
-        broken.append(f"the second run began after epoch {epochs_before}, not between 1 and {FAIL_AT - 1}")
+    if epochs_before != FAIL_AT - 1:
+        broken.append(f"the second run began after epoch {epochs_before}, not {FAIL_AT - 1}")
     if parts != WORKERS:
         broken.append(f"a commit has {parts} parts, not {WORKERS}")
     if accuracy < LEAST_ACCURACY:

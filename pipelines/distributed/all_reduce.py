@@ -6,10 +6,11 @@ It stands in for NCCL or Gloo, which a real training uses: two CPU workers with 
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import Client, Connection
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,8 @@ Array = npt.NDArray[np.float32]
 PAUSE_SECONDS = 0.1
 """Between two attempts to reach rank 0, which may start later."""
 CONNECT_SECONDS = 120.0
+"""How long rank 0 waits for each other worker, and they for rank 0."""
+LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,8 @@ class Group:
     Attributes:
         rank: This worker's number, from 0.
         world: Number of workers.
-        peers: Connections: of rank 0 to all others by rank, of the others to rank 0.
+        peers: Connections: of rank 0 to all others, in the order in which they joined; of the others to
+            rank 0.
     """
 
     rank: int
@@ -55,14 +59,28 @@ def join() -> Group:
 
     Raises:
         KeyError: A variable is missing.
-        OSError: Rank 0 cannot be reached.
+        OSError: Rank 0 cannot be reached, or does not hear from all others in time.
     """
     rank, world = int(_variable("RANK", "PET_NODE_RANK")), int(_variable("WORLD_SIZE", "PET_NNODES"))
     address = (_variable("MASTER_ADDR", "PET_MASTER_ADDR"), int(_variable("MASTER_PORT", "PET_MASTER_PORT")))
     if rank:
         return Group(rank, world, (_connect(address),))
-    with Listener(("", address[1]), backlog=world) as listener:
-        return Group(rank, world, tuple(listener.accept() for _ in range(world - 1)))
+    return Group(rank, world, tuple(_accept(address, world - 1)))
+
+
+def _accept(address: tuple[str, int], count: int) -> list[Connection]:
+    """Wait for the other workers; on one machine nobody else can connect."""
+    peers: list[Connection] = []
+    host = LOOPBACK if address[0] == LOOPBACK else ""
+    with socket.create_server((host, address[1]), backlog=count + 1) as server:
+        server.settimeout(CONNECT_SECONDS)
+        while len(peers) < count:
+            try:
+                accepted, _ = server.accept()
+            except TimeoutError as error:
+                raise TimeoutError(f"{len(peers)} of {count} other workers joined") from error
+            peers.append(Connection(accepted.detach()))
+    return peers
 
 
 def _variable(name: str, of_trainer: str) -> str:

@@ -31,7 +31,7 @@ def train(data: str, scripts: str, checkpoints: str, script: str) -> str:
         script: Name of the script, such as train.py.
 
     Returns:
-        The last line that the script has printed.
+        The last line that the script has printed; empty if it has printed nothing.
     """
     import subprocess
     import sys
@@ -41,9 +41,14 @@ def train(data: str, scripts: str, checkpoints: str, script: str) -> str:
     with ferry({"data": data, "scripts": scripts}, checkpoints) as f:
         words = [f.datasets["scripts"] / script, f.datasets["data"], f.checkpoints, f.restored or ""]
         command = [sys.executable, *map(str, words)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        print(done.stdout, end="")
-    return done.stdout.splitlines()[-1]
+        last = ""
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            for line in process.stdout or ():
+                print(line, end="", flush=True)
+                last = line.rstrip("\n")
+        if process.returncode:
+            raise RuntimeError(f"{script} ended with exit code {process.returncode}")
+    return last
 
 
 @dsl.pipeline(name="scripts")

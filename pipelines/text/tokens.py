@@ -19,7 +19,9 @@ CODES[[ord(character) for character in ALPHABET]] = np.arange(len(ALPHABET))
 
 def encode(text: str) -> Tokens:
     """The index in `ALPHABET` of each character, shape (characters,)."""
-    return CODES[np.frombuffer(text.encode("latin-1", "replace"), np.uint8)]
+    points = np.frombuffer(text.encode("utf-32-le", "replace"), "<u4")
+    codes: Tokens = CODES[np.minimum(points, len(CODES) - 1)]
+    return codes
 
 
 def decode(tokens: Tokens) -> str:
