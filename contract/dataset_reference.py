@@ -103,8 +103,9 @@ def _parsed(text: str) -> Reference:
 
 def _field_problems(name: str, value: str) -> list[Problem]:
     if name not in FIELDS:
-        remedy = did_you_mean(name, FIELDS, f"Known: {', '.join(FIELDS)}")
-        return [Problem("unknown field in the dataset reference", f"{name}={value}", remedy)]
+        known = f"Known: {', '.join(FIELDS)}; write %23 if the name contains a #"
+        given = f"{name}={value}" if value else name
+        return [Problem("unknown field in the dataset reference", given, did_you_mean(name, FIELDS, known))]
     if not FIELDS[name].fullmatch(value):
         remedy = "Copy the reference as `podferry dataset freeze` printed it"
         return [Problem(f"{name} in the dataset reference is malformed", repr(value), remedy)]

@@ -118,14 +118,19 @@ class ObstoreBucket:
         return wrong_region(self.location, region) if region not in ("", access.region) else None
 
     async def _problem(self) -> FerryError | None:
-        """What is wrong with the bucket, or None. A denied listing proves nothing: reading may be allowed."""
+        """What is wrong with the bucket, or None.
+
+        A denied listing proves nothing: reading may be allowed. One that shows a key
+        which obstore refuses has reached the bucket.
+        """
         try:
             await next_page(obstore.list(self.store, self.uri.key or None, chunk_size=1))
         except OBSTORE_ERRORS as error:
             kind = error_kind(vendor_fields_of(error))
             if kind == "missing":
                 return store_error("bucket", self.location)
-            return None if kind == "denied" else translate(error, self.location)
+            if kind != "key":
+                return None if kind == "denied" else translate(error, self.location)
         self.exists = True
         return None
 

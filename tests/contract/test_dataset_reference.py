@@ -67,6 +67,12 @@ def test_a_malformed_selection_is_refused(fragment: str) -> None:
         parse_reference(f"s3://b/k#{fragment}")
 
 
+def test_a_name_with_a_number_sign_says_how_to_write_it() -> None:
+    """`#` starts the fields of a reference."""
+    with pytest.raises(InvalidSpec, match=r"\(logs\).*write %23 if the name contains a #"):
+        parse_reference("s3://b/run#logs")
+
+
 def test_a_field_given_twice_is_refused() -> None:
     with pytest.raises(InvalidSpec, match=r"given twice \(include\)"):
         parse_reference("s3://b/k#include=a&include=b")

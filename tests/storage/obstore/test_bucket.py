@@ -40,6 +40,15 @@ async def test_a_missing_object_is_not_a_missing_bucket(store):
         assert type(caught.value) is NotFound
 
 
+async def test_a_missing_object_next_to_a_key_that_is_no_file_name_is_missing(store, s3):
+    """The check for the bucket lists it: what obstore cannot list is there, and so is the bucket."""
+    s3.put_object(Bucket="bucket", Key=f"{store.uri.key}/a//b", Body=b"x")
+    for call in (store.stat("none"), store.read("none")):
+        with pytest.raises(NotFound) as caught:
+            await call
+        assert type(caught.value) is NotFound
+
+
 async def test_an_absent_metadata_service_costs_seconds_and_says_what_is_missing(quick):
     held = {"AWS_METADATA_ENDPOINT": "http://127.0.0.1:1"}
     store = open_store(
