@@ -106,11 +106,6 @@ def format_age(created: datetime) -> str:
     return f"{int(seconds // size)} {unit}"
 
 
-def count_of(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 file`, `1,797 files`."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
 def _fits(rows: Sequence[Sequence[str]]) -> bool:
     """Whether a table is readable in this terminal: if only its widest column has to be folded."""
     widths = sorted(max(map(len, column)) for column in zip(*rows, strict=True))

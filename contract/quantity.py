@@ -100,3 +100,8 @@ def parse_timeout(text: str) -> float:
         remedy = f"Write a number from 0 to {MAX_TIMEOUT}, such as 600"
         raise InvalidSpec.of("not a number of seconds", repr(text), remedy)
     return seconds
+
+
+def count_of(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 file`, `1,797 files`."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"

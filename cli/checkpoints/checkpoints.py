@@ -23,10 +23,10 @@ from podferry.cli.checkpoints.lineage_args import (
 )
 from podferry.cli.checkpoints.provenance_rows import provenance_cells, provenance_columns, provenance_lines
 from podferry.cli.options.store_options import access_options, parse_location, store_config_of
-from podferry.cli.output import count_of, format_age, output_option, print_json, print_pairs, print_table
+from podferry.cli.output import format_age, output_option, print_json, print_pairs, print_table
 from podferry.contract.destination.commit import Commit
 from podferry.contract.destination.confidence import Confirmation
-from podferry.contract.quantity import format_bytes
+from podferry.contract.quantity import count_of, format_bytes
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.runtime.log_setup import configure_unless_done

@@ -20,10 +20,10 @@ from podferry.cli.options.store_options import (
     store_configs,
     target_options,
 )
-from podferry.cli.output import count_of, output_option, print_json
+from podferry.cli.output import output_option, print_json
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import InvalidSpec
-from podferry.contract.quantity import format_bytes
+from podferry.contract.quantity import count_of, format_bytes
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.checkpoint.restore.choice import RestoreChoice, describe_passed_over

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from podferry.cli.checkpoints.lineage_args import has_rank_files
-from podferry.cli.output import count_of
 from podferry.contract.destination.commit import Commit, CommittedFile
+from podferry.contract.quantity import count_of
 from podferry.contract.uri import Uri
 
 S3_SCHEMES, GOOGLE_SCHEMES = ("s3", "s3a"), ("gs", "gcs")

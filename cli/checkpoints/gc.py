@@ -12,11 +12,11 @@ import click
 
 from podferry.cli.checkpoints.lineage_args import select_lineages
 from podferry.cli.options.store_options import access_options, parse_location, store_config_of
-from podferry.cli.output import count_of, output_option, print_json, print_table
+from podferry.cli.output import output_option, print_json, print_table
 from podferry.contract.destination.commit import PRIVATE
 from podferry.contract.destination.tombstones import RemovalPlan, listed_objects
 from podferry.contract.errors import InvalidSpec, NotFound, PermanentError, Problem
-from podferry.contract.quantity import format_bytes
+from podferry.contract.quantity import count_of, format_bytes
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from podferry.cli.options.store_options import store_at
-from podferry.cli.output import count_of
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import FerryError, InvalidSpec, NotFound, PermanentError, Problem
+from podferry.contract.quantity import count_of
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.commit_history import LOOK_BACK

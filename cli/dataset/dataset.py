@@ -17,9 +17,9 @@ from podferry.cli.options.store_options import (
     store_at,
     store_config_of,
 )
-from podferry.cli.output import count_of, output_option, print_json, print_pairs, print_table
+from podferry.cli.output import output_option, print_json, print_pairs, print_table
 from podferry.contract.manifest import SUFFIX, Manifest, encode_manifest, is_manifest_name
-from podferry.contract.quantity import format_bytes
+from podferry.contract.quantity import count_of, format_bytes
 from podferry.contract.spec import PREFIX
 from podferry.contract.tmpfs_cost import charged_bytes
 from podferry.contract.uri import Uri

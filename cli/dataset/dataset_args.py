@@ -10,12 +10,11 @@ from typing import Any
 import msgspec
 
 from podferry.cli.options.store_options import parse_dataset, parse_local_path, store_config_of
-from podferry.cli.output import count_of
 from podferry.contract.dataset_reference import Reference, reference_to
 from podferry.contract.dataset_selection import selection_of
 from podferry.contract.errors import Changed, Problem
 from podferry.contract.manifest import Manifest, decode_manifest
-from podferry.contract.quantity import format_bytes
+from podferry.contract.quantity import count_of, format_bytes
 from podferry.contract.spec import Shard, Unpack
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.dataset.selection import Selection, open_selected, select_manifest, shard_manifest

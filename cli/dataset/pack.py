@@ -10,11 +10,11 @@ import click
 from podferry.cli.dataset.size_histogram import recommended_size
 from podferry.cli.options.param_types import ParsedParam
 from podferry.cli.options.store_options import access_options, parse_location, store_at, store_config_of
-from podferry.cli.output import count_of, output_option, print_json
+from podferry.cli.output import output_option, print_json
 from podferry.contract.dataset_reference import reference_to
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.manifest import Manifest
-from podferry.contract.quantity import format_bytes, parse_bytes, quantity_at_least
+from podferry.contract.quantity import count_of, format_bytes, parse_bytes, quantity_at_least
 from podferry.contract.spec import PREFIX
 from podferry.contract.uri import Uri
 from podferry.sidecar.config.tuning import PrefetchSettings

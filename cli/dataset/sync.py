@@ -16,9 +16,9 @@ from podferry.cli.options.store_options import (
     store_configs,
     target_options,
 )
-from podferry.cli.output import count_of, output_option, print_json
+from podferry.cli.output import output_option, print_json
 from podferry.contract.manifest import printable
-from podferry.contract.quantity import format_bytes
+from podferry.contract.quantity import count_of, format_bytes
 from podferry.sidecar.control.progress_bar import progress_bar
 from podferry.sidecar.dataset.selection import Selection
 from podferry.sidecar.runtime.log_setup import configure_unless_done

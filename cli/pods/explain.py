@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from podferry.cli.options.store_options import access_options, store_config_of
-from podferry.cli.output import count_of, output_option, print_json, print_table
+from podferry.cli.output import output_option, print_json, print_table
 from podferry.cli.pods.explain_resources import ExplainedResources, explain_resources
 from podferry.cli.pods.explanation import NO_MEMORY_SUM, Explanation, add_memory, explain
 from podferry.cli.pods.manifests import (
@@ -25,7 +25,7 @@ from podferry.cli.pods.policy_file import read_policy_file
 from podferry.cli.pods.yaml_documents import read_documents
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import FerryError, InvalidSpec, Problem
-from podferry.contract.quantity import format_bytes
+from podferry.contract.quantity import count_of, format_bytes
 from podferry.contract.spec import DatasetSpec
 from podferry.sidecar.dataset.selection import Selection, open_selected, shard_manifest
 from podferry.sidecar.runtime.messages import print_message, print_problems

@@ -7,9 +7,8 @@ from typing import Any
 
 import msgspec
 
-from podferry.cli.output import count_of
 from podferry.contract.annotation_keys import DIRECTIONS, AnnotationKey, known_keys, split_key
-from podferry.contract.quantity import format_bytes
+from podferry.contract.quantity import count_of, format_bytes
 from podferry.contract.spec import PREFIX, Access, FerrySpec
 from podferry.contract.variable_substitution import Variables, expand
 

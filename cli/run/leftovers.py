@@ -13,11 +13,11 @@ import click
 import msgspec
 
 from podferry.cli.options.param_types import SECONDS
-from podferry.cli.output import count_of, format_age, output_option, print_json, print_table
+from podferry.cli.output import format_age, output_option, print_json, print_table
 from podferry.contract.errors import FerryError, NotFound, PermanentError, Problem
 from podferry.contract.exit_codes import EXIT_NOT_DURABLE
 from podferry.contract.http_api import Durability
-from podferry.contract.quantity import format_bytes
+from podferry.contract.quantity import count_of, format_bytes
 from podferry.contract.suggest import did_you_mean
 from podferry.sidecar.launch.durability_wait import LOOK_SECONDS
 from podferry.sidecar.launch.launch_options import LaunchOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podferry.components.reports.document import Document, Table
-from podferry.contract.quantity import format_bytes
+from podferry.contract.quantity import count_of, format_bytes
 from podferry.contract.status import CheckpointStatus, DatasetStatus, DurableCheckpoint, Status
 
 DATASETS = ("dataset", "files", "size", "kept", "seconds", "rate", "each further read of the store")
@@ -50,7 +50,7 @@ def _dataset(one: DatasetStatus) -> tuple[str, ...]:
     further = f"{one.bytes / rate:.1f} s" if fetched else "unknown: nothing was fetched"
     speed = f"{format_bytes(int(rate))}/s" if fetched else ""
     name = f"{one.name}: {one.uri}" if one.name else one.uri
-    kept = f"{one.files_kept:,} files of an earlier start" if one.files_kept else "none"
+    kept = f"{count_of(one.files_kept, 'file')} of an earlier start" if one.files_kept else "none"
     return (name, f"{one.files:,}", format_bytes(one.bytes), kept, f"{one.seconds:.1f}", speed, further)
 
 
@@ -74,7 +74,8 @@ def _step(step: int | None) -> str:
 def _verdict(saved: CheckpointStatus | None) -> str:
     if saved is None:
         return "No destination for checkpoints was requested"
-    count = f"{saved.durable_count} checkpoints are durable at {saved.uri}"
+    verb = "is" if saved.durable_count == 1 else "are"
+    count = f"{count_of(saved.durable_count, 'checkpoint')} {verb} durable at {saved.uri}"
     return f"{count}; not durable: {', '.join(saved.pending)}" if saved.pending else count
 
 

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from podferry.cli import output
-from podferry.cli.output import align_columns, count_of, format_age, print_pairs, print_table
+from podferry.cli.output import align_columns, format_age, print_pairs, print_table
 from podferry.storage.memory.store import CONTENTS
 
 
@@ -57,11 +57,6 @@ def test_names_of_pairs_are_aligned(capsys):
     assert capsys.readouterr().out.splitlines() == ["a     1", "long", "b     2"]
     print_pairs([])
     assert capsys.readouterr().out == ""
-
-
-@pytest.mark.parametrize(("number", "text"), [(0, "0 files"), (1, "1 file"), (1797, "1,797 files")])
-def test_a_number_has_its_noun(number, text):
-    assert count_of(number, "file") == text
 
 
 def test_a_table_that_does_not_fit_is_a_list_of_records(monkeypatch, capsys):

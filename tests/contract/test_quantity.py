@@ -8,6 +8,7 @@ from podferry.contract.errors import InvalidSpec
 from podferry.contract.quantity import (
     FACTORS,
     MAX_BYTES,
+    count_of,
     format_bytes,
     parse_bytes,
     parse_quantity,
@@ -116,3 +117,8 @@ def test_timeouts(text, seconds):
 def test_what_no_timer_takes_is_refused(text):
     with pytest.raises(InvalidSpec, match="not a number of seconds"):
         parse_timeout(text)
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 files"), (1, "1 file"), (1797, "1,797 files")])
+def test_a_number_has_its_noun(number, text):
+    assert count_of(number, "file") == text

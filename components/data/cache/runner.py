@@ -18,7 +18,7 @@ from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import InvalidSpec, Problem, Refused
 from podferry.contract.manifest import Manifest
 from podferry.contract.memory_sum import MIB, MemorySum, Row, memory_sum
-from podferry.contract.quantity import format_bytes, parse_bytes, quantity_at_least
+from podferry.contract.quantity import count_of, format_bytes, parse_bytes, quantity_at_least
 from podferry.contract.spec import PREFIX, FerrySpec, Shard
 from podferry.contract.tmpfs_cost import charged_bytes
 from podferry.contract.variable_substitution import escape_variables
@@ -143,10 +143,11 @@ def _largest_part(manifest: Manifest, shards: int) -> Manifest:
 
 
 def _describe(manifest: Manifest, part: Manifest, shards: int) -> str:
-    dataset = f"{manifest.files:,} files of {format_bytes(manifest.bytes)}"
+    dataset = f"{count_of(manifest.files, 'file')} of {format_bytes(manifest.bytes)}"
     if shards == 1:
         return dataset
-    return f"{part.files:,} files of {format_bytes(part.bytes)}, the largest of {shards} parts of {dataset}"
+    largest = f"{count_of(part.files, 'file')} of {format_bytes(part.bytes)}"
+    return f"{largest}, the largest of {shards} parts of {dataset}"
 
 
 def _read_request(request: CacheRequest) -> tuple[FerrySpec, int, int | None]:

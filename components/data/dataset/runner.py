@@ -18,7 +18,7 @@ from podferry.contract.errors import Problem, Refused
 from podferry.contract.kfp_inputs import REFERENCE_KEY
 from podferry.contract.manifest import Manifest
 from podferry.contract.memory_sum import memory_sum
-from podferry.contract.quantity import format_bytes, parse_bytes, quantity_at_least
+from podferry.contract.quantity import count_of, format_bytes, parse_bytes, quantity_at_least
 from podferry.contract.selection import parse_globs
 from podferry.contract.spec import DatasetSpec, FerrySpec, Unpack
 from podferry.sidecar.config.tuning import PrefetchSettings
@@ -107,7 +107,7 @@ def freeze_dataset(
     needed = memory_sum(FerrySpec((dataset,)), {"": ListedSize(manifest.bytes, manifest.files)})
     print_memory(reference, needed.rows())
     problems = [] if volume is None else volume_problems(manifest, volume)
-    listed = f"{manifest.files:,} files of {format_bytes(manifest.bytes)}"
+    listed = f"{count_of(manifest.files, 'file')} of {format_bytes(manifest.bytes)}"
     verdict = listed if volume is None else f"fits: {listed} in a volume of {fits}"
     if report:
         write(report, html(memory_page("Dataset", frozen, needed.rows(), verdict, problems)))

@@ -19,7 +19,7 @@ from podferry.contract.destination.prepared_result import (
     marker_name,
 )
 from podferry.contract.errors import AlreadyExists, EmptyDataset, FerryError, NotFound, Refused
-from podferry.contract.quantity import format_bytes
+from podferry.contract.quantity import count_of, format_bytes
 from podferry.contract.uri import Uri, escape, parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.runtime.retry import retry
@@ -126,7 +126,8 @@ class Results:
             remedy = "Write the files into the target directory"
             raise Refused.of("the conversion wrote no files", str(directory), remedy) from error
         Refused.raise_any(result.problems)
-        print_line(f"uploaded: {len(result.moved):,} files, {format_bytes(result.bytes)} to {folder}")
+        moved = f"{count_of(len(result.moved), 'file')}, {format_bytes(result.bytes)}"
+        print_line(f"uploaded: {moved} to {folder}")
         dataset = await open_dataset(folder, self._config)
         await dataset.store.close()
         return str(reference_to(dataset.manifest))

@@ -13,7 +13,7 @@ from podferry.components.store_access import step_store_config
 from podferry.contract.dataset_reference import parse_reference, reference_to
 from podferry.contract.dataset_selection import selection_of
 from podferry.contract.errors import Refused
-from podferry.contract.quantity import format_bytes
+from podferry.contract.quantity import count_of, format_bytes
 from podferry.contract.selection import parse_globs
 from podferry.contract.spec import Unpack
 from podferry.contract.uri import parse_uri
@@ -86,5 +86,5 @@ def sync_dataset(
 
 
 def _print(result: SyncResult, seconds: float) -> None:
-    moved = f"{len(result.moved):,} files moved, {format_bytes(result.bytes)} in {seconds:.1f} s"
+    moved = f"{count_of(len(result.moved), 'file')} moved, {format_bytes(result.bytes)} in {seconds:.1f} s"
     print_line(f"{moved}; {result.kept:,} equal; {len(result.removed):,} removed")

@@ -67,6 +67,8 @@ def test_what_is_not_durable_and_what_was_left_out_is_said() -> None:
     assert page.verdict.endswith("not durable: step-3")
     assert page.good is False
     assert page.notes == ("Agent: injected", "the store refuses (403).")
+    status.durable_count = 1
+    assert training_page(Status(checkpoints=status)).verdict.startswith("1 checkpoint is durable")
     assert page.tables[0].note.endswith("The first 58 are left out.")
 
 
