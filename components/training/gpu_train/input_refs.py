@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kfp.dsl import PipelineTask
 from kfp.dsl.pipeline_channel import PipelineArtifactChannel, PipelineChannel, PipelineParameterChannel
 
 from podferry.contract.errors import Problem
@@ -91,6 +92,9 @@ def annotation_text(value: Any, inputs: TaskInputs) -> tuple[str | None, Problem
     The value may be a number, a path, a channel, or an f-string with channels. `$(…)` in a text is kept. Both
     results are None if an input must be added for the value. The second says why no input can carry it.
     """
+    if isinstance(value, PipelineTask):
+        remedy = f"Pass one of its outputs, such as {value.name}.outputs[{REFERENCE_OUTPUT!r}]"
+        return None, Problem("a task, not an output of it", value.name, remedy)
     text = os.fspath(value) if isinstance(value, os.PathLike) else text_of(value)
     if text in inputs.carried:
         return f"$(inputs.{inputs.carried[text]})", None

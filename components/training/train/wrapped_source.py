@@ -44,7 +44,7 @@ def wrapped_source(function: Callable[..., Any], settings: Mapping[str, Any]) ->
     Raises:
         InvalidSpec: It is no plain function with a parameter for the `Ferry`, or uses a reserved name.
     """
-    parameters = list(inspect.signature(function).parameters.values())
+    parameters = list(inspect.signature(function).parameters.values()) if callable(function) else []
     InvalidSpec.raise_any(_problems(function, parameters, settings))
     inputs = parameters[1:]
     required = [_declared(one) for one in inputs if one.default is inspect.Parameter.empty]
@@ -65,12 +65,7 @@ def _problems(
     function: Callable[..., Any], parameters: list[inspect.Parameter], settings: Mapping[str, Any]
 ) -> Iterator[Problem]:
     name = getattr(function, "__name__", repr(function))
-    if not inspect.isfunction(function) or name == "<lambda>":
-        yield Problem(f"train_component: {name} is not a function", remedy="Write it with def")
-    elif not parameters:
-        yield Problem(
-            f"train_component: {name} has no parameter", remedy=f"Take the Ferry first: def {name}(f, …)"
-        )
+    yield from _function_problems(name, function, parameters)
     for one in parameters[1:]:
         if one.name in RESERVED:
             remedy = f"Rename it: the Ferry has it, as {parameters[0].name}.{one.name}"
@@ -88,6 +83,26 @@ def _problems(
         if repr(value) != repr(_literal(value)):
             remedy = "Give ferry's settings as literals: the step has only their text"
             yield Problem(f"train_component: {key} is no literal", repr(value), remedy)
+
+
+def _function_problems(
+    name: str, function: Callable[..., Any], parameters: list[inspect.Parameter]
+) -> Iterator[Problem]:
+    if not inspect.isfunction(function) or name == "<lambda>":
+        yield Problem(f"train_component: {name} is not a function", remedy="Write it with def")
+    elif not parameters:
+        yield Problem(
+            f"train_component: {name} has no parameter", remedy=f"Take the Ferry first: def {name}(f, …)"
+        )
+    elif _is_deferred(function):
+        what = f"train_component: a call of {name} does not run its body, as it is async or yields"
+        yield Problem(what, remedy="Write a plain function, which may use asyncio.run and generators")
+
+
+def _is_deferred(function: Callable[..., Any]) -> bool:
+    """Whether a call only makes a coroutine or a generator: the step would succeed without training."""
+    kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    return any(kind(function) for kind in kinds)
 
 
 def _literal(value: Any) -> Any:

@@ -191,6 +191,12 @@ def test_the_nearest_keyword_may_be_one_of_a_resource() -> None:
     assert [problem.split("Did you mean ")[1] for problem in problems] == ["'gpus'?", "'memory'?"]
 
 
+def test_a_task_in_place_of_its_output_is_refused() -> None:
+    with refused() as problems:
+        compiled(lambda frozen, bucket: gpu_train(fit(), dataset=frozen, gpus=0))
+    assert problems[0].startswith("dataset: a task, not an output of it (freeze). Pass one of its outputs")
+
+
 def test_a_second_call_on_a_step_is_refused() -> None:
     """It could not replace the first: KFP would keep the two GPUs."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any
 
 import pytest
@@ -64,8 +65,34 @@ def test_everything_that_cannot_be_a_component_is_named_at_once() -> None:
     assert "f.dataset" in caught.value.problems[0].remedy
 
 
+async def awaited(f: object) -> None:
+    """Its call returns a coroutine."""
+
+
+def yielding(f: object) -> Iterator[int]:
+    """Its call returns a generator."""
+    yield 1
+
+
+async def both(f: object) -> AsyncIterator[int]:
+    """Its call returns an asynchronous generator."""
+    yield 1
+
+
+@pytest.mark.parametrize("function", [awaited, yielding, both])
+def test_a_function_whose_call_runs_nothing_is_refused(function: Any) -> None:
+    """The step would succeed without any training."""
+    with pytest.raises(InvalidSpec, match=f"a call of {function.__name__} does not run its body"):
+        wrapped_source(function, {})
+
+
 @pytest.mark.parametrize(
-    ("function", "what"), [(lambda f: f, "not a function"), (lambda: 1, "not a function")]
+    ("function", "what"),
+    [
+        (lambda f: f, "not a function"),
+        (lambda: 1, "not a function"),
+        ("team/train:1", "'team/train:1' is not a function"),
+    ],
 )
 def test_a_lambda_has_no_source_of_its_own(function: Any, what: str) -> None:
     with pytest.raises(InvalidSpec, match=what):
