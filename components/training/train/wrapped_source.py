@@ -12,10 +12,16 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from podferry.contract.annotation_keys import known_keys
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.suggest import did_you_mean
 
+SECRET_OWNERS = ("dataset_", "checkpoints_", "outputs_")
 RESERVED = ("dataset", "checkpoints", "report", "metrics")
 """Inputs and outputs of every such component."""
+KEYWORDS = ("durable_timeout", "polling", "run", *(f"{one}secret_dir" for one in ("", *SECRET_OWNERS)))
+"""Keywords of `ferry` that are no annotations."""
+IMAGE_HINT = "docs/python.md has the keywords; packages belong in base_image"
 INDENT = "    "
 WRAPPER = '''def {name}(
     report: dsl.Output[dsl.HTML],
@@ -80,9 +86,20 @@ def _problems(
                 f"train_component: the input {one.name} of {name} has no type", remedy="Write its type"
             )
     for key, value in settings.items():
-        if repr(value) != repr(_literal(value)):
-            remedy = "Give ferry's settings as literals: the step has only their text"
-            yield Problem(f"train_component: {key} is no literal", repr(value), remedy)
+        yield from _setting_problems(key, value)
+
+
+def _setting_problems(key: str, value: Any) -> Iterator[Problem]:
+    """With an injected agent the step does not read its settings, so a misspelled one would pass there."""
+    known = {*KEYWORDS, *(one.replace("-", "_") for one in known_keys([key.replace("_", "-")]))}
+    known -= {*RESERVED, "inject"}
+    if key not in known:
+        inputs = key in RESERVED
+        remedy = "It is an input: give it to the step" if inputs else did_you_mean(key, known, IMAGE_HINT)
+        yield Problem(f"train_component: {key} is no setting of ferry", repr(value), remedy)
+    elif repr(value) != repr(_literal(value)):
+        remedy = "Give ferry's settings as literals: the step has only their text"
+        yield Problem(f"train_component: {key} is no literal", repr(value), remedy)
 
 
 def _function_problems(

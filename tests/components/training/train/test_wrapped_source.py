@@ -112,3 +112,17 @@ def test_a_function_without_a_place_for_the_ferry() -> None:
 
     with pytest.raises(InvalidSpec, match=r"Take the Ferry first: def empty\(f"):
         wrapped_source(empty, {})
+
+
+def test_what_is_no_setting_of_ferry_is_refused() -> None:
+    """An injected agent makes `ferry` ignore its settings: a misspelled one would pass on a cluster."""
+    wrapped_source(
+        fit, {"secret_dir": "/s", "checkpoints_secret_dir": "/c", "durable_timeout": 9.0, "lineage": "a"}
+    )
+    with pytest.raises(InvalidSpec) as caught:
+        wrapped_source(fit, {"lineag": "a", "packages_to_install": ["torch"], "checkpoints": "s3://c/d"})
+    misspelled, package, place = caught.value.problems
+    assert misspelled.what == "train_component: lineag is no setting of ferry"
+    assert misspelled.remedy == "Did you mean 'lineage'?"
+    assert "packages belong in base_image" in package.remedy
+    assert "give it to the step" in place.remedy
