@@ -83,6 +83,7 @@ def remote_verbs(directory):
     yield ["explain", "--list", "--annotation", "dataset=s3://b/x"]
     yield ["dataset", "pack", "s3://b/x", f"{directory}/packed"]
     yield ["dataset", "get", "s3://b/x", f"{directory}/target"]
+    yield ["dataset", "sync", "s3://b/x", f"{directory}/synced"]
     yield from (["dataset", verb, "s3://b/x"] for verb in ("ls", "info", "freeze", "verify"))
     yield from (["checkpoints", verb, "s3://b/x"] for verb in ("ls", "show", "verify"))
     yield ["checkpoints", "gc", "s3://b/x", "--keep", "1"]

@@ -40,6 +40,7 @@ def test_a_journal_of_an_earlier_version_is_read_and_written_with_the_same_names
     old = msgspec.json.decode(OLD_DOCUMENT)
     new = {
         "began_ns",
+        "code_changes",
         "confirming",
         "dataset_changes",
         "datasets",
