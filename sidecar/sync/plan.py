@@ -192,7 +192,8 @@ def plan_removals(
 ) -> tuple[Removal, ...]:
     """The files of the destination that the source no longer has, sorted by name.
 
-    Files that the globs do not select are left alone, at either place.
+    Files that the globs do not select are left alone, at either place. Globs are those of the source's names:
+    of an archive, not of its members.
 
     Args:
         wanted: Names that the destination must have, members of archives among them.
@@ -203,7 +204,9 @@ def plan_removals(
     """
     names, sources = frozenset(wanted), frozenset(listed)
     archive_of = {member.name: one.archive.name for one in records.archives for member in one.members}
-    extra = sorted(entry.name for entry in select(destination, *globs) if entry.name not in names)
-    origins = ((name, archive_of.get(name, name)) for name in extra)
+    extra = sorted(entry.name for entry in destination if entry.name not in names)
+    origins = {name: archive_of.get(name, name) for name in extra}
+    selected = {entry.name for entry in select((Entry(name, 0) for name in origins.values()), *globs)}
+    removed = ((name, origin) for name, origin in origins.items() if origin in selected)
     # An archive that is listed has been unpacked again, without this member.
-    return tuple(Removal(name, name if origin in sources else origin) for name, origin in origins)
+    return tuple(Removal(name, name if origin in sources else origin) for name, origin in removed)

@@ -292,6 +292,19 @@ async def test_unpacking_from_now_on_or_no_longer(site, unpack):
     assert site.held() == (TREE if unpack else site.wanted())
 
 
+async def test_the_globs_decide_on_an_archive_with_its_members(site):
+    site.put(**{"plain.jpg": b"p", "z.tar": archive_of(".tar", TREE)})
+    await site.sync(unpack=True)
+    site.target.objects["copy/old.jpg"] = b"old"
+    found = await site.sync(include=("*.jpg",), delete=True)
+    assert found.removed == ("old.jpg",)
+    assert site.held() == {**TREE, "plain.jpg": b"p"}
+    first, *others = TREE
+    site.put(**{"z.tar": archive_of(".tar", {name: TREE[name] for name in others})})
+    found = await site.sync(include=("*.tar",), unpack=True, delete=True)
+    assert found.removed == (first,)
+
+
 async def test_a_preview_names_no_member_of_an_archive_that_it_would_unpack(site):
     site.put(**{"plain": b"p", "z.tar": archive_of(".tar", TREE)})
     await site.sync(unpack=True)
