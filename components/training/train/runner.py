@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any
 
 from podferry.components.reports.render import html, write
 from podferry.components.reports.training_page import training_page
 from podferry.components.verdict import verdict
-from podferry.trainer import ferry
+from podferry.trainer import Ferry, ferry
 
 
 def run_training(
@@ -40,10 +41,21 @@ def _run(
     metrics: Any,
 ) -> None:
     with ferry(**places) as f:
-        returned = function(f, **arguments)
+        returned = _call(function, f, arguments)
         if f.checkpoints is not None:
             f.wait_durable(final=True)
         write(report, html(training_page(f.status(), f.mode)))
     for name, value in (returned or {}).items() if isinstance(returned, Mapping | None) else ():
-        if isinstance(value, int | float):
+        if isinstance(value, Real):  # as NumPy's numbers are
             metrics.log_metric(name, float(value))
+
+
+def _call(function: Callable[..., Any], f: Ferry, arguments: Mapping[str, Any]) -> Any:
+    """Call the function; what fails on a path that is None says which input the step lacks."""
+    try:
+        return function(f, **arguments)
+    except (TypeError, AttributeError) as error:
+        missing = [name for name in ("dataset", "checkpoints") if getattr(f, name) is None]
+        if missing and "NoneType" in str(error):
+            error.add_note("\n".join(f"f.{one} is None: the step was given no {one}=" for one in missing))
+        raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,11 @@ def metrics(tmp_path: Path) -> dsl.Metrics:
 def test_only_numbers_become_metrics(digits: Path, tmp_path: Path, metrics: dsl.Metrics) -> None:
     def fit(f: Ferry, lr: float) -> dict[str, Any]:
         assert f.checkpoints is None
-        return {"loss": lr, "epochs": 2, "name": "digits"}
+        return {"loss": lr, "epochs": 2, "name": "digits", "part": Fraction(1, 4)}
 
     report = tmp_path / "report"
     run_training(fit, {"dataset": str(digits), "checkpoints": ""}, {"lr": 0.5}, str(report), metrics)
-    assert metrics.metadata == {"loss": 0.5, "epochs": 2.0}
+    assert metrics.metadata == {"loss": 0.5, "epochs": 2.0, "part": 0.25}
     assert "Agent: process" in report.read_text()
     assert "No destination for checkpoints was requested" in report.read_text()
 
@@ -41,6 +42,15 @@ def test_an_exception_of_the_function_is_its_own(digits: Path, tmp_path: Path, m
     with pytest.raises(ZeroDivisionError):
         run_training(fit, {"dataset": str(digits)}, {}, str(tmp_path / "report"), metrics)
     assert not (tmp_path / "report").exists()
+
+
+def test_an_input_that_the_step_lacks_is_named(digits: Path, tmp_path: Path, metrics: dsl.Metrics) -> None:
+    def fit(f: Ferry) -> None:
+        (f.checkpoints / "epoch-1.pt").write_bytes(b"weights")  # type: ignore[operator]
+
+    with pytest.raises(TypeError) as caught:
+        run_training(fit, {"dataset": str(digits), "checkpoints": ""}, {}, str(tmp_path / "report"), metrics)
+    assert caught.value.__notes__ == ["f.checkpoints is None: the step was given no checkpoints="]
 
 
 def test_a_checkpoint_that_is_torn_ends_the_step_with_its_code(
