@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 
@@ -87,7 +88,7 @@ class Sync:
         options: SyncOptions = SyncOptions(),  # noqa: B008
         on_progress: OnProgress = lambda done, total: None,
     ) -> None:
-        InvalidSpec.raise_any(place_problems(source.uri, destination))
+        InvalidSpec.raise_any(place_problems(_without_links(source.uri), _without_links(destination)))
         given = options.selection
         selection = Selection(*selection_of(source, given.include, given.exclude))
         self._source, self._destination = source, destination
@@ -168,6 +169,13 @@ class Sync:
 
     def _removals(self, found: Comparison, archives: dict[str, SyncedArchive]) -> tuple[Removal, ...]:
         return found.removals(archives, self._options.selection) if self._options.delete else ()
+
+
+def _without_links(place: Uri) -> Uri:
+    """A local place without symbolic links: `--unpack --delete` into the source would remove its archives."""
+    if place.scheme != "file":
+        return place
+    return msgspec.structs.replace(place, key=str(Path("/", place.key).resolve()).strip("/"))
 
 
 @asynccontextmanager

@@ -417,6 +417,16 @@ async def test_from_any_store_to_any_other(way, tree, tmp_path, moto, site, web_
     assert await held_at(target, config) == await held_at(local, config)
 
 
+@pytest.mark.parametrize("name", ["link", "link/inside"])
+async def test_a_link_to_the_source_is_no_other_place(tree, tmp_path, site, name):
+    (tmp_path / "link").symlink_to(tree)
+    (tree / "z.tar").write_bytes(archive_of(".tar", {"member": b"m"}))
+    places = {"source": f"file://{tree}", "target": f"file://{tmp_path}/{name}"}
+    with pytest.raises(InvalidSpec, match="the destination is the source"):
+        await site.make(**places, settings=REAL, unpack=True, delete=True).run()
+    assert (tree / "z.tar").exists()
+
+
 async def test_a_kill_leaves_no_half_file_in_a_directory(tree, tmp_path, site, monkeypatch):
     (tmp_path / "out").mkdir()
     real, calls = Path.replace, []
