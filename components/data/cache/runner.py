@@ -175,7 +175,7 @@ def _fit_problems(
     manifest: Manifest, needed: MemorySum, train_bytes: int, limit_bytes: int | None
 ) -> Iterator[Problem]:
     """Why a plan does not fit; empty if it does."""
-    yield from volume_problems(manifest, needed.data[0].bytes)
+    yield from volume_problems(manifest, needed.data[0].bytes, "dataset_size")
     total = needed.pod + train_bytes
     if limit_bytes is not None and total > limit_bytes:
         over = format_bytes(total - limit_bytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from podferry.contract.manifest import Manifest
 from podferry.contract.memory_sum import memory_sum
 from podferry.contract.quantity import count_of, format_bytes, parse_bytes, quantity_at_least
 from podferry.contract.selection import parse_globs
-from podferry.contract.spec import DatasetSpec, FerrySpec, Unpack
+from podferry.contract.spec import PREFIX, DatasetSpec, FerrySpec, Unpack
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.fit_check import SizedPlan, fit_problems
 from podferry.sidecar.dataset.selection import SelectedDataset, Selection, open_selected
@@ -31,6 +32,7 @@ from podferry.storage.listing.dataset import check_frozen
 from podferry.storage.store import StoreConfig
 
 FORMAT = 1
+ANNOTATION = re.compile(re.escape(PREFIX) + r"([a-z-]+)")
 
 
 class FrozenDocument(msgspec.Struct, frozen=True):
@@ -106,7 +108,7 @@ def freeze_dataset(
     dataset = DatasetSpec(reference, include=selection.include, exclude=selection.exclude)
     needed = memory_sum(FerrySpec((dataset,)), {"": ListedSize(manifest.bytes, manifest.files)})
     print_memory(reference, needed.rows())
-    problems = [] if volume is None else volume_problems(manifest, volume)
+    problems = [] if volume is None else volume_problems(manifest, volume, "fits")
     listed = f"{count_of(manifest.files, 'file')} of {format_bytes(manifest.bytes)}"
     verdict = listed if volume is None else f"fits: {listed} in a volume of {fits}"
     if report:
@@ -149,7 +151,20 @@ def list_frozen(
     return selected.frozen, selected.manifest
 
 
-def volume_problems(manifest: Manifest, volume_bytes: int) -> list[Problem]:
-    """Why a dataset does not fit into a memory volume of that size; empty if it does."""
+def volume_problems(manifest: Manifest, volume_bytes: int, size_input: str) -> list[Problem]:
+    """Why a dataset does not fit into a memory volume of that size; empty if it does.
+
+    Args:
+        manifest: The dataset.
+        volume_bytes: Size of the volume.
+        size_input: The step's input that has set it, for the remedy.
+    """
     plan = plan_fetch(manifest, frozenset(), PrefetchSettings())
-    return fit_problems([SizedPlan(plan, Capacity(volume_bytes=volume_bytes))], in_pod=True)
+    problems = fit_problems([SizedPlan(plan, Capacity(volume_bytes=volume_bytes))], in_pod=True)
+    return [Problem(one.what, one.measured, _in_keywords(one.remedy, size_input)) for one in problems]
+
+
+def _in_keywords(remedy: str, size_input: str) -> str:
+    """A remedy for a pod's annotations in the words of a pipeline's author."""
+    remedy = remedy.replace(f"{PREFIX}dataset-size", size_input)
+    return ANNOTATION.sub(lambda match: f"`{match[1].replace('-', '_')}` of gpu_train", remedy)

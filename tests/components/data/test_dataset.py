@@ -54,7 +54,8 @@ def test_what_fits_says_so(digits: Path, volume: str, capsys: pytest.CaptureFixt
 
 def test_what_does_not_fit_fails_with_the_numbers(digits: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Three started pages: 12 KiB.
-    with pytest.raises(Refused, match=r"the dataset is larger than its volume.*12.0 KiB.*8.0 KiB"):
+    remedy = r"Set fits to \d+Ki; or set `medium` of gpu_train to disk"
+    with pytest.raises(Refused, match=rf"the dataset is larger than its volume.*12.0 KiB.*8.0 KiB.*{remedy}"):
         freeze_dataset(str(digits), fits="8Ki")
     assert "data volume" in capsys.readouterr().out
 
