@@ -17,7 +17,7 @@ from podferry.contract.errors import PermanentError, Problem
 from podferry.contract.exit_codes import EXIT_DOUBTFUL
 from podferry.contract.kfp_inputs import read_kfp_inputs
 from podferry.contract.lineage import lineage_problem
-from podferry.contract.quantity import format_bytes
+from podferry.contract.quantity import count_of, format_bytes
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.content_verifier import ContentVerifier
@@ -229,7 +229,7 @@ class Verification:
 
 
 def _row(head: LineageHead, problems: int) -> tuple[str, ...]:
-    verdict = f"{problems} problems" if problems else "complete" if head.doubt is None else "doubtful"
+    verdict = count_of(problems, "problem") if problems else "complete" if head.doubt is None else "doubtful"
     commit = head.commit
     if commit is None:
         return (head.lineage, "", "", "", "", "", verdict)

@@ -35,9 +35,8 @@ def page(
     said = tuple(str(note) for note in notes)
     rows = tuple(_row(finding, problem) for finding in findings for problem in finding.problems)
     tables = (Table("Tasks that failed", COLUMNS, rows),) if rows else ()
-    return Document(
-        "Why this run failed", _verdict(findings, pods), _good(findings, pods), tables, tuple(logs), said
-    )
+    title = "Why this run failed" if findings else "The run's tasks"
+    return Document(title, _verdict(findings, pods), _good(findings, pods), tables, tuple(logs), said)
 
 
 def with_reasons(finding: Finding, log: str) -> Finding:

@@ -42,4 +42,4 @@ def test_locally_it_says_that_it_needs_a_cluster(
         config.LocalExecutionConfig.instance = None
     assert "why explains runs on a cluster only" in capfd.readouterr().out
     (report,) = (tmp_path / "root").rglob("why/report")
-    assert report.read_text().startswith("# Why this run failed")
+    assert report.read_text().startswith("# The run's tasks")
