@@ -28,8 +28,8 @@ $(STAMP)%: $(BIN)/python setup.py pyproject.toml
 demo: $(STAMP)demo ## run the main job, or the example PIPELINE, on an embedded object store; ends with a report
 	$(BIN)/python -m demo $(if $(PIPELINE),--pipeline $(PIPELINE))
 
-examples: $(STAMP)demo $(STAMP)test ## run every example pipeline as `make demo PIPELINE=NAME` does
-	$(BIN)/pytest -m examples $(ONLY) tests/demo/test_examples.py
+examples: $(STAMP)demo $(STAMP)test ## run every example: the pipelines of `make demo PIPELINE=NAME`, and those of the READMEs
+	$(BIN)/pytest -m examples --numprocesses auto $(ONLY) tests/demo/test_examples.py tests/components/test_readmes.py
 
 test: $(STAMP)test ## run the tests
 	$(BIN)/pytest --numprocesses auto --dist loadfile $(ONLY)

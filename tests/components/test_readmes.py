@@ -11,6 +11,7 @@ import pytest
 from kfp import local
 from kfp.local import config
 
+pytestmark = pytest.mark.examples
 READMES = sorted((Path(__file__).parents[2] / "components").glob("**/README.md"))
 BLOCK = re.compile(r"(?P<marked><!-- not run: [^>]+ -->\n)?```python\n(?P<code>.*?)```", re.DOTALL)
 
