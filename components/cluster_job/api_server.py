@@ -80,8 +80,12 @@ class ApiServer:
         return self._json("PATCH", path, {}, patch, MERGE_PATCH)
 
     def delete(self, path: str, uid: str) -> None:
-        """Delete an object and what it owns, if it is still the one with this uid."""
-        body = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
+        """Delete an object after what it owns, if it is still the one with this uid.
+
+        Until the last of it is gone the name stays taken: the next object of this name must not find parts of
+        the one before.
+        """
+        body = {"preconditions": {"uid": uid}, "propagationPolicy": "Foreground"}
         self._json("DELETE", path, {}, body)
 
     def log_tail(self, pod: str, container: str, lines: int) -> str:

@@ -109,7 +109,12 @@ def _work(namespace: Namespace, kind: JobKind, reconcile: Reconcile, stopped: th
 
 
 def _owner(job: Object) -> Object:
-    own = {"apiVersion": job["apiVersion"], "kind": job["kind"], "controller": True}
+    own = {
+        "apiVersion": job["apiVersion"],
+        "kind": job["kind"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
     return own | {key: job["metadata"][key] for key in ("name", "uid")}
 
 
