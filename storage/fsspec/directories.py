@@ -11,9 +11,9 @@ from podferry.contract.manifest import Entry
 from podferry.storage.fsspec.ftp_directory import list_ftp_directory
 from podferry.storage.fsspec.options import HDFS_SCHEMES, HTTP_SCHEMES, SFTP_SCHEMES
 from podferry.storage.fsspec.reads import FsspecReads, content_tag
-from podferry.storage.fsspec.walk import Directory
 from podferry.storage.fsspec.web_directory import list_web_directory
 from podferry.storage.object_names import is_temporary, join
+from podferry.storage.walk import Directory
 
 Info = Mapping[str, Any]
 

@@ -27,13 +27,13 @@ from podferry.storage.fsspec.get_requests import get_builder_for
 from podferry.storage.fsspec.options import OBJECT_STORE_SCHEMES, options_for
 from podferry.storage.fsspec.reads import FsspecReads
 from podferry.storage.fsspec.server_copy import SERVER_COPY_SCHEMES, FsspecServerCopy
-from podferry.storage.fsspec.walk import Directory, Walk
 from podferry.storage.fsspec.writes import FsspecWrites
 from podferry.storage.object_names import checked_name
 from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.server_copy import ServerCopy
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
+from podferry.storage.walk import Directory, Walk
 from podferry.storage.write_body import BodySource
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ import pytest
 from podferry.contract.errors import Corrupt, FerryError, NotFound, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import parse_uri
-from podferry.storage.fsspec.walk import MAX_DEPTH, Directory, Walk
+from podferry.storage.walk import MAX_DEPTH, Directory, Walk
 
 URI = parse_uri("sftp://host/set")
 TREE = {

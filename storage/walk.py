@@ -1,7 +1,7 @@
 """Lists all files below a directory, one directory after another: complete, or an error.
 
-fsspec's own `find` leaves out each directory that cannot be listed: it hangs, resets the connection, or may
-not be read. A dataset without it would look complete.
+For engines whose servers list a directory at a time. A directory that hangs, resets the connection or may not
+be read is an error: a dataset without it would look complete.
 """
 
 from __future__ import annotations
