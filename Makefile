@@ -12,7 +12,7 @@ IMAGE ?= podferry:0.1.0-python3.12
 EXTRAS ?= webhook,kfp
 WRITERS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podferry/writers
 
-.PHONY: help demo examples image test check test-servers test-writers test-kfp test-cluster e2e faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews installed typing clean
+.PHONY: help demo examples image test check test-servers test-writers test-kfp test-cluster e2e faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews bench-sources installed typing clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | column -t -s '|'
@@ -99,7 +99,7 @@ bench: bench-prefetch bench-epoch bench-checkpoint bench-reviews ## run the comp
 # Benchmarks time what users install: a wheel in its own environment.
 installed: $(BIN)/python
 	$(PYTHON) -m venv $(INSTALLED)
-	$(INSTALLED)/bin/python -m pip install --quiet --disable-pip-version-check .
+	$(INSTALLED)/bin/python -m pip install --quiet --disable-pip-version-check '$(or $(INSTALLED_FROM),.)'
 
 bench-prefetch: export PODFERRY_PROGRAM = $(abspath $(INSTALLED)/bin/podferry)
 bench-prefetch: $(STAMP)bench installed
@@ -115,6 +115,11 @@ bench-checkpoint: $(STAMP)bench
 
 bench-reviews: $(STAMP)bench
 	$(BIN)/python benchmarks/reviews.py $(if $(SHORT),--short)
+
+bench-sources: INSTALLED_FROM = .[sftp]
+bench-sources: export PODFERRY_PROGRAM = $(abspath $(INSTALLED)/bin/podferry)
+bench-sources: $(STAMP)bench $(STAMP)servers installed ## compare every source with its usual tool; SHORT=1 as above
+	$(BIN)/python benchmarks/sources.py $(SCHEMES) $(if $(SHORT),--short)
 
 clean: ## remove everything that was built
 	rm -rf build dist $(VENV) *.egg-info

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness import LIMIT, OURS, Command, Contest
@@ -35,10 +35,18 @@ def commands(site: Site, prefix: str, peer: str, target: Path) -> list[str]:
 
 def fetching(site: Site, prefix: str, peer: str, folder: Path) -> Command:
     """A contestant that downloads a prefix into `folder`; the result is compared, then removed."""
-    target, source = folder / peer, site.held / prefix
+    target = folder / peer
+    words = commands(site, prefix, peer, target)
+    return downloading(peer, words, site.environment, site.held / prefix, target)
+
+
+def downloading(
+    name: str, words: Sequence[str], environment: Mapping[str, str], source: Path, target: Path
+) -> Command:
+    """A command that makes `target` of the files of `source`; the result is compared, then removed."""
 
     def clear() -> None:
-        for path in (target, target.with_name(f"{peer}.podferry")):
+        for path in (target, target.with_name(f"{target.name}.podferry")):
             shutil.rmtree(path, ignore_errors=True)
 
     def check() -> None:
@@ -47,10 +55,10 @@ def fetching(site: Site, prefix: str, peer: str, folder: Path) -> Command:
         )
         if found.returncode:
             said = (found.stdout + found.stderr)[:500]
-            raise RuntimeError(f"{peer} did not download {prefix} from {site.name} unchanged: {said}")
+            raise RuntimeError(f"{name} did not download {source.name} unchanged: {said}")
         clear()
 
-    return Command(commands(site, prefix, peer, target), site.environment, clear, check)
+    return Command(words, environment, clear, check)
 
 
 def contest(

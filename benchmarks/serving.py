@@ -81,10 +81,11 @@ def s5cmd(endpoint: str, *words: str) -> list[str]:
 def measured_on(*servers: str, **more: str) -> dict[str, str]:
     """The machine, the servers and the peer that the figures belong to; the servers' files are in memory."""
     done = subprocess.run([S5CMD, "version"], capture_output=True, text=True, check=True)
-    load = f"{os.getloadavg()[0]:.1f} processes on average in the minute before"
     named = " and ".join(servers or [REAL])
-    return {
-        **machine(server=f"{named} on loopback, files in memory", **more),
-        "s5cmd": done.stdout.strip(),
-        "load": load,
-    }
+    about = machine(server=f"{named} on loopback, files in memory", **more)
+    return with_load({**about, "s5cmd": done.stdout.strip()})
+
+
+def with_load(about: Mapping[str, str]) -> dict[str, str]:
+    """What else the machine did while it was measured."""
+    return {**about, "load": f"{os.getloadavg()[0]:.1f} processes on average in the minute before"}

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.cluster.files import locked, say
 from tests.cluster.packages import WAITS
@@ -17,8 +18,29 @@ NPM = {"azurite": "azurite@3.35.0"}
 MAVEN = {"hadoop": "3.4.1"}
 """As in the file that names its packages."""
 POM = Path(__file__).with_name("hadoop.pom.xml")
-DEBIAN = {"prometheus": "2"}
-"""Packages that need nothing else installed; Debian's release has the exact version."""
+
+
+class Debian(NamedTuple):
+    """Packages that are unpacked into one folder; Debian's release has their exact version.
+
+    Attributes:
+        version: Of the first package, roughly: it names the folder.
+        program: Its path.
+        packages: The program's, and those of libraries that a small system lacks.
+    """
+
+    version: str
+    program: str
+    packages: tuple[str, ...]
+
+
+DEBIAN = {
+    "prometheus": Debian("2", "usr/bin/prometheus", ("prometheus",)),
+    "sshd": Debian("9", "usr/sbin/sshd", ("openssh-server", "openssh-sftp-server", "libwrap0")),
+    "sftp": Debian("9", "usr/bin/sftp", ("openssh-client", "libedit2")),
+    "vsftpd": Debian("3", "usr/sbin/vsftpd", ("vsftpd", "libwrap0")),
+    "lftp": Debian("4", "usr/bin/lftp", ("lftp",)),
+}
 
 
 def cache():
@@ -34,13 +56,14 @@ def installed(name):
         RuntimeError: Its tool is missing or the build fails: a missing server is a failure, never a skip.
     """
     build = _go if name in GO else _npm if name in NPM else _maven if name in MAVEN else _debian
-    version = {**GO, **NPM, **MAVEN, **DEBIAN}[name].rpartition("@")[2]
+    debian = {found: package.version for found, package in DEBIAN.items()}
+    version = {**GO, **NPM, **MAVEN, **debian}[name].rpartition("@")[2]
     home = cache() / f"{name}-{version}"
     places = {
         _go: name,
         _npm: f"node_modules/.bin/{name}-blob",
         _maven: "classes",
-        _debian: f"usr/bin/{name}",
+        _debian: DEBIAN[name].program if name in DEBIAN else "",
     }
     program = home / places[build]
     if not program.exists():
@@ -82,10 +105,17 @@ def _debian(name, folder):
     if os.geteuid() == 0:  # lists may be old or absent; they need root
         _run(["apt-get", WAITS, "update", "-q"], folder)
     # Without privileges of its own, `_apt` could not write to this folder.
-    _run(["apt-get", "-oAPT::Sandbox::User=", "download", "-q", name], folder)
-    (package,) = folder.glob("*.deb")
-    _run(["dpkg-deb", "--extract", str(package), str(folder)], folder)
-    package.unlink()
+    _run(["apt-get", "-oAPT::Sandbox::User=", "download", "-q", *DEBIAN[name].packages], folder)
+    for package in folder.glob("*.deb"):
+        _run(["dpkg-deb", "--extract", str(package), str(folder)], folder)
+        package.unlink()
+
+
+def libraries(name):
+    """The variable with which a program of `DEBIAN` finds the libraries that came with it."""
+    home = Path(str(installed(name)).removesuffix(f"/{DEBIAN[name].program}"))
+    folders = [str(folder) for folder in home.glob("usr/lib/*-linux-*")]
+    return {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
 
 
 def _run(command, folder, **environ):

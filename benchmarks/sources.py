@@ -1,0 +1,106 @@
+"""How fast each source is staged from a real server: podferry's entire command against the usual tool.
+
+Rounds alternate, server, source and targets are in memory, and `cp` within the memory is the limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+
+from datasets import MIB, Data, Kind
+from harness import LIMIT, Contest, Result, compare
+from peers import OURS_PROGRAM, downloading
+from report import report
+from serving import in_memory, machine, with_load
+from sources.row import Served, Source
+
+from tests.support.isolation import isolate
+
+SCHEMES = tuple(
+    sorted(path.stem for path in Path(__file__).with_name("sources").glob("[!_]*.py") if path.stem != "row")
+)
+FULL = (
+    Data("small", "1,000 x 30 KB", (Kind(1000, 30_000, 30_000),)),
+    Data("large", "2 x 128 MiB", (Kind(2, 128 * MIB, 128 * MIB),)),
+)
+SHORT = (
+    Data("small", "50 x 30 KB", (Kind(50, 30_000, 30_000),)),
+    Data("large", "2 x 4 MiB", (Kind(2, 4 * MIB, 4 * MIB),)),
+)
+"""Shows that it runs."""
+PAIRS = 5
+LEAST = 1.0
+"""The ratio that is to be reached, of every row."""
+
+
+def contest(scheme: str, source: Source, served: Served, data: Data, folder: Path, files: Path) -> Contest:
+    """Ours against the usual tool, for one set."""
+    held = files / data.name
+
+    def command(name: str, words: Sequence[str], target: Path):
+        return downloading(name, words, served.environment, held, target)
+
+    ours, theirs, limit = (folder / name for name in ("ours", "theirs", "limit"))
+    uri = f"{served.uri}/{data.name}"
+    return Contest(
+        f"{data.title}; {scheme}",
+        ours=command("podferry", [OURS_PROGRAM, "dataset", "get", *served.options, uri, str(ours)], ours),
+        peers={source.peer: command(source.peer, served.peer(data.name, theirs), theirs)},
+        limit=command(LIMIT, ["cp", "-r", str(held), str(limit)], limit),
+        least={source.peer: LEAST},
+    )
+
+
+def rows(
+    scheme: str, sets: Sequence[Data], pairs: int, folder: Path, *, warm_up: bool
+) -> tuple[str, list[Result]]:
+    """The server's title, and the results of a scheme."""
+    source: Source = import_module(f"sources.{scheme}").SOURCE
+    results: list[Result] = []
+    files, own = folder / scheme / "files", folder / scheme / "server"
+    own.mkdir(parents=True)
+    for data in sets:
+        data.write(files)
+    with source.serve(files, own) as served:
+        for data in sets:
+            found = contest(scheme, source, served, data, folder, files)
+            results += compare(found, pairs, warm_up=warm_up)
+    return served.server, results
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """The command line; by default everything."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("schemes", nargs="*", help=f"some of {', '.join(SCHEMES)} (default: all)")
+    parser.add_argument("--pairs", type=int, default=PAIRS, help="rounds that count (default: %(default)s)")
+    parser.add_argument("--short", action="store_true", help="little data, one round: shows that it runs")
+    given = parser.parse_args(words)
+    if unknown := set(given.schemes) - set(SCHEMES):
+        parser.error(f"no {', '.join(sorted(unknown))}; there are {', '.join(SCHEMES)}")
+    return given
+
+
+def main(words: Sequence[str]) -> int:
+    given = parse(words)
+    isolate(os.environ)
+    sets, pairs = (SHORT, 1) if given.short else (FULL, given.pairs)
+    results: list[Result] = []
+    servers: dict[str, str] = {}
+    with in_memory() as folder:
+        for scheme in given.schemes or SCHEMES:
+            servers[scheme], found = rows(scheme, sets, pairs, folder, warm_up=not given.short)
+            results += found
+    about = with_load(machine(podferry=version("podferry"), **servers))
+    named = "-".join(["sources", *given.schemes, *(["short"] if given.short else [])])
+    print(report(named, about, results))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Rows of `benchmarks/sources.py`: for each scheme a module with `SOURCE`, its real server and usual tool."""
