@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib import import_module
+from importlib.util import find_spec
 
 from podferry.contract.errors import InvalidSpec
-from podferry.contract.uri import ENGINES, Uri
-from podferry.storage import uri_schemes
-from podferry.storage.local.store import LocalStore
-from podferry.storage.memory.store import MemoryStore
+from podferry.contract.uri import Uri
+from podferry.storage.engine import Engine
+from podferry.storage.engines import engine_named, engine_of
+from podferry.storage.fsspec.engine import FSSPEC
 from podferry.storage.server_copy import ServerCopy
 from podferry.storage.store import Store, StoreConfig
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
+from podferry.storage.unknown_scheme import not_installed, unknown_scheme
 
 
 def open_store(uri: Uri, config: StoreConfig = StoreConfig(), limits: Limits = LIMITS) -> Store:  # noqa: B008
@@ -29,14 +31,12 @@ def open_store(uri: Uri, config: StoreConfig = StoreConfig(), limits: Limits = L
         CredentialsMissing: There are none to sign requests with.
         InvalidSpec: The configuration contradicts itself.
     """
-    engine = uri.engine or _default_engine(uri)
-    if engine == "obstore":
-        return _obstore(uri, config, limits)
-    if engine == "local":
-        return LocalStore(uri, limits)
-    if engine == "memory":
-        return MemoryStore(uri)
-    return _fsspec(uri, config, limits)
+    engine = _chosen_engine(uri)
+    if any(find_spec(module) is None for module in engine.requires):
+        raise not_installed(uri, engine.extra)
+    module, _, name = engine.store.partition(":")
+    store: Store = getattr(import_module(module), name)(uri, config, limits)
+    return store
 
 
 @asynccontextmanager
@@ -58,32 +58,16 @@ def _access(config: StoreConfig) -> tuple[object, ...]:
     return config.endpoint, config.region, dict(config.credentials)
 
 
-def _default_engine(uri: Uri) -> str:
-    if uri.scheme in ("file", "memory"):
-        return "local" if uri.scheme == "file" else "memory"
-    return "obstore" if uri.scheme in uri_schemes.OBSTORE_SCHEMES else "fsspec"
-
-
-def _obstore(uri: Uri, config: StoreConfig, limits: Limits) -> Store:
-    if uri.scheme not in uri_schemes.OBSTORE_SCHEMES:
-        known = ", ".join(uri_schemes.OBSTORE_SCHEMES)
-        remedy = f"Leave ?engine={ENGINES[0]} out; it opens {known}"
-        raise InvalidSpec.of(f"the engine obstore does not open {uri.scheme}://", str(uri), remedy)
-    engine = importlib.import_module("podferry.storage.obstore.store")
-    store: Store = engine.ObstoreStore(uri, config, limits)
-    return store
-
-
-def _fsspec(uri: Uri, config: StoreConfig, limits: Limits) -> Store:
-    # Imported here, like the engines: it takes longer than all of our modules.
-    from fsspec.registry import get_filesystem_class  # noqa: PLC0415
-
-    from podferry.storage.fsspec.install_hints import unknown_scheme  # noqa: PLC0415
-
-    try:
-        get_filesystem_class(uri.scheme)
-    except (ValueError, ImportError) as error:
-        raise unknown_scheme(uri) from error
-    engine = importlib.import_module("podferry.storage.fsspec.store")
-    store: Store = engine.FsspecStore(uri, config, limits)
-    return store
+def _chosen_engine(uri: Uri) -> Engine:
+    """The engine that the URI requests, or else the one of its scheme; fsspec opens what is left."""
+    named = engine_named(uri.engine) if uri.engine else engine_of(uri.scheme)
+    engine = named or FSSPEC
+    if engine is FSSPEC:
+        hints = import_module("podferry.storage.fsspec.install_hints")  # loads fsspec: not for others
+        if not hints.is_known(uri.scheme):
+            raise unknown_scheme(uri)
+    elif uri.scheme not in engine.scheme_names:
+        remedy = f"Leave ?engine={engine.name} out; it opens {', '.join(engine.scheme_names)}"
+        what = f"the engine {engine.name} does not open {uri.scheme}://"
+        raise InvalidSpec.of(what, str(uri), remedy)
+    return engine

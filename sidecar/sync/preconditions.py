@@ -8,12 +8,12 @@ from pathlib import PurePosixPath
 from podferry.contract.errors import Problem
 from podferry.contract.manifest import printable
 from podferry.contract.uri import READ_ONLY_SCHEMES, Uri
-from podferry.storage.uri_schemes import OBSTORE_SCHEMES
+from podferry.storage.obstore.engine import OBSTORE
 
 MAX_KEY_BYTES = 1024
 """Of an object's key. Sources: Amazon S3, "Naming Amazon S3 objects"; Google Cloud Storage, "Object names".
 Azure counts characters ("Naming and referencing containers, blobs, and metadata")."""
-KEY_LIMITED_SCHEMES = (*OBSTORE_SCHEMES, "gs", "gcs", "oss")
+KEY_LIMITED_SCHEMES = (*OBSTORE.scheme_names, "gs", "gcs", "oss")
 MAX_NAMES_SHOWN = 20
 
 

@@ -13,7 +13,7 @@ from fsspec.dircache import DirCache
 
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
-from podferry.storage.fsspec.install_hints import unknown_scheme
+from podferry.storage.fsspec.install_hints import missing_package
 from podferry.storage.fsspec.options import HDFS_SCHEMES, SFTP_SCHEMES, Options
 from podferry.storage.timeouts_and_limits import Limits
 
@@ -37,7 +37,7 @@ def open_file_system(uri: Uri, options: Options, limits: Limits) -> tuple[Any, s
         file_system, root = fsspec.core.url_to_fs(f"{uri.scheme}://{uri.bucket}/", **options)
     except ImportError as error:
         # Some file systems import their dependencies only now: hdfs and its pyarrow.
-        raise unknown_scheme(uri) from error
+        raise missing_package(uri) from error
     except TypeError as error:
         what = f"the file system of {uri.scheme}:// does not accept its options"
         measured = f"{error}; given: {', '.join(sorted(options))}"

@@ -24,6 +24,7 @@ from podferry.storage.errors.vendor_fields import vendor_fields_of
 from podferry.storage.fsspec.connections import close_file_system
 from podferry.storage.fsspec.directories import FsspecDirectories
 from podferry.storage.fsspec.get_requests import get_builder_for
+from podferry.storage.fsspec.install_hints import missing_package
 from podferry.storage.fsspec.options import OBJECT_STORE_SCHEMES, options_for
 from podferry.storage.fsspec.reads import FsspecReads
 from podferry.storage.fsspec.server_copy import SERVER_COPY_SCHEMES, FsspecServerCopy
@@ -44,6 +45,19 @@ MAX_LINKS_SHOWN = 3
 
 THREAD_SAFE_SCHEMES = ("memory", "file", "local")
 """File systems without a connection: several threads may call them in parallel."""
+
+
+def open_fsspec(uri: Uri, config: StoreConfig, limits: Limits) -> FsspecStore:
+    """Open the store of any scheme that fsspec knows.
+
+    Raises:
+        UnknownScheme: Its package is not installed.
+    """
+    try:
+        fsspec.get_filesystem_class(uri.scheme)
+    except ImportError as error:
+        raise missing_package(uri) from error
+    return FsspecStore(uri, config, limits)
 
 
 class FsspecStore:

@@ -21,10 +21,10 @@ from podferry.storage.factory import open_store
 from podferry.storage.listing.by_directory import OnEntry, ignore_entry, list_entries
 from podferry.storage.listing.single_object import stat_file
 from podferry.storage.listing.suggestions import empty_dataset, remedy_for_empty
+from podferry.storage.obstore.engine import OBSTORE
 from podferry.storage.store import Store, StoreConfig
-from podferry.storage.uri_schemes import OBSTORE_SCHEMES
 
-MANIFEST_DATA_SCHEMES = (*OBSTORE_SCHEMES, "gs", "gcs", "oss", "http", "https")
+MANIFEST_DATA_SCHEMES = (*OBSTORE.scheme_names, "gs", "gcs", "oss", "http", "https")
 """Of the data that any manifest may name. Other URIs name this machine, or a host that would receive the
 credentials as they are: a manifest may come from a stranger, who must not choose that."""
 

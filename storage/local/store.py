@@ -32,7 +32,7 @@ from podferry.storage.local.files import (
 from podferry.storage.local.multipart import LocalMultipart
 from podferry.storage.local.server_copy import LocalServerCopy
 from podferry.storage.object_names import checked_name, is_temporary, join
-from podferry.storage.store import Body, WriteMode
+from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.write_body import BodySource
 
@@ -41,6 +41,12 @@ ROOT = Path("/")
 """URIs' paths are relative to it."""
 BATCH_ENTRIES = 1000
 """Entries that the listing's thread hands over at a time."""
+
+
+def open_local(uri: Uri, config: StoreConfig, limits: Limits) -> LocalStore:
+    """Open a directory, which needs no configuration."""
+    del config
+    return LocalStore(uri, limits)
 
 
 class LocalStore:

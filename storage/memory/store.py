@@ -17,14 +17,20 @@ from podferry.storage.memory.faults import Content, Fault
 from podferry.storage.memory.multipart import MemoryMultipart
 from podferry.storage.memory.server_copy import MemoryServerCopy
 from podferry.storage.object_names import checked_name, join
-from podferry.storage.store import Body, WriteMode
-from podferry.storage.timeouts_and_limits import LIMITS, MIB
+from podferry.storage.store import Body, StoreConfig, WriteMode
+from podferry.storage.timeouts_and_limits import LIMITS, MIB, Limits
 from podferry.storage.write_body import BodySource
 
 __all__ = ["CONTENTS", "Content", "Fault", "MemoryStore"]
 
 CONTENTS: dict[str, Content] = {}
 """By the bucket of the URI."""
+
+
+def open_memory(uri: Uri, config: StoreConfig, limits: Limits) -> MemoryStore:
+    """Open the shared objects of a name, which need no configuration."""
+    del config, limits
+    return MemoryStore(uri)
 
 
 class MemoryStore:

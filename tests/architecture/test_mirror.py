@@ -20,9 +20,12 @@ TESTED_ELSEWHERE = {
     "storage/credentials/ambient.py": "tests/storage/credentials/test_sources.py",
     "storage/timeouts_and_limits.py": "tests/storage/fsspec/test_store.py",
     "storage/store.py": "tests/storage/test_store_contract.py",
-    "storage/uri_schemes.py": "tests/storage/test_factory.py",
+    "storage/engine.py": "tests/storage/test_engines.py",
 }
 """Modules of values or protocols, or started as processes, and the tests that run them."""
+
+DECLARATIONS = "storage/*/engine.py"
+"""What engines declare: tests/storage/test_engines.py compares it with what they open."""
 
 SUITES = {
     "tests/storage/test_hostile.py",
@@ -45,7 +48,12 @@ def mirror_of(module: str) -> str:
 
 
 def modules(folder: str) -> list[str]:
-    return [module for module in files(folder, "*.py") if not module.endswith("__init__.py")]
+    found = files(folder, "*.py")
+    return [
+        module
+        for module in found
+        if not module.endswith("__init__.py") and not PurePosixPath(module).match(DECLARATIONS)
+    ]
 
 
 @pytest.mark.parametrize("folder", MIRRORED)

@@ -1,0 +1,61 @@
+"""The engines by scheme: podferry's own, then those of installed packages."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import entry_points
+
+from podferry.contract.errors import InvalidSpec
+from podferry.storage.engine import Engine
+from podferry.storage.fsspec.engine import FSSPEC
+from podferry.storage.local.engine import LOCAL
+from podferry.storage.memory.engine import MEMORY
+from podferry.storage.obstore.engine import OBSTORE
+
+BUILT_IN = (OBSTORE, LOCAL, MEMORY, FSSPEC)
+"""In the order of choice: the first one that names a scheme opens it. fsspec opens what nobody names."""
+ENTRY_POINTS = "podferry.engines"
+"""The group of entry points by which a package adds an engine; each is an `Engine`."""
+
+
+def engine_of(scheme: str) -> Engine | None:
+    """The engine that opens a scheme by default, or None if none names it."""
+    own = _opening(BUILT_IN, scheme)
+    return own or _opening(installed_engines(), scheme)  # packages are searched for unknown schemes only
+
+
+def engine_named(name: str) -> Engine | None:
+    """The engine of `?engine=`."""
+    return next((engine for engine in all_engines() if engine.name == name), None)
+
+
+def all_engines() -> tuple[Engine, ...]:
+    """Those of podferry, then those of installed packages."""
+    return (*BUILT_IN, *installed_engines())
+
+
+def known_schemes() -> tuple[str, ...]:
+    """All schemes that an engine names, sorted."""
+    return tuple(sorted({name for engine in all_engines() for name in engine.scheme_names}))
+
+
+@cache
+def installed_engines() -> tuple[Engine, ...]:
+    """Engines of other packages, by the names of their entry points.
+
+    Raises:
+        InvalidSpec: An entry point is not an `Engine`.
+    """
+    found = sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
+    return tuple(_checked(point.name, point.load()) for point in found)
+
+
+def _checked(name: str, loaded: object) -> Engine:
+    if isinstance(loaded, Engine):
+        return loaded
+    measured = f"{type(loaded).__name__}, entry point {name!r} of the group {ENTRY_POINTS}"
+    raise InvalidSpec.of("an installed engine is not an Engine", measured, "Correct or remove its package")
+
+
+def _opening(engines: tuple[Engine, ...], scheme: str) -> Engine | None:
+    return next((engine for engine in engines if scheme in engine.scheme_names), None)

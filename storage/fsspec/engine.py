@@ -1,0 +1,31 @@
+"""What the engine of fsspec declares. With `?engine=fsspec` it opens whatever fsspec can."""
+
+from podferry.storage.engine import Engine, Scheme
+
+FSSPEC = Engine(
+    name="fsspec",
+    store="podferry.storage.fsspec.store:open_fsspec",
+    schemes=(
+        Scheme(names=("http", "https"), tested_on="rclone", writable=False, connection_pool=True),
+        Scheme(
+            names=("ftp",),
+            tested_on="pyftpdlib",
+            credentials=("FSSPEC_FTP_USERNAME", "FSSPEC_FTP_PASSWORD"),
+        ),
+        Scheme(
+            names=("gs", "gcs"),
+            tested_on="fake-gcs-server",
+            credentials=("GOOGLE_APPLICATION_CREDENTIALS",),
+            checksums="CRC32C",
+            exclusive_create=True,
+            server_copy=True,
+            connection_pool=True,
+        ),
+        Scheme(
+            names=("sftp", "ssh"),
+            tested_on="rclone",
+            credentials=("FSSPEC_SFTP_USERNAME", "FSSPEC_SFTP_PASSWORD"),
+        ),
+        Scheme(names=("hdfs", "viewfs"), tested_on="HDFS"),
+    ),
+)

@@ -1,0 +1,39 @@
+"""What the engine of obstore declares."""
+
+from podferry.storage.engine import Engine, Scheme
+
+AWS_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+AZURE_KEYS = ("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN")
+OBSTORE = Engine(
+    name="obstore",
+    store="podferry.storage.obstore.store:ObstoreStore",
+    schemes=(
+        Scheme(
+            names=("s3", "s3a"),
+            tested_on="versitygw",
+            credentials=AWS_KEYS,
+            checksums="CRC64NVME, CRC32, CRC32C, SHA, MD5",
+            exclusive_create=True,
+            resumed_uploads=True,
+            server_copy=True,
+            connection_pool=True,
+        ),
+        Scheme(
+            names=("bos",),
+            credentials=AWS_KEYS,
+            checksums="MD5",
+            exclusive_create=True,
+            resumed_uploads=True,
+            server_copy=True,
+            connection_pool=True,
+        ),
+        Scheme(
+            names=("az", "abfs", "abfss"),
+            tested_on="Azurite",
+            credentials=AZURE_KEYS,
+            checksums="MD5",
+            exclusive_create=True,
+            connection_pool=True,
+        ),
+    ),
+)

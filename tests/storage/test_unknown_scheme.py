@@ -1,0 +1,18 @@
+import pytest
+
+from podferry.contract.errors import UnknownScheme
+from podferry.contract.uri import parse_uri
+from podferry.storage.factory import open_store
+
+
+@pytest.mark.parametrize(
+    ("scheme", "meant"), [("s4", "s3"), ("gcp", "gcs"), ("fiel", "file"), ("htps", "https")]
+)
+def test_a_mistyped_scheme_gets_a_suggestion(scheme, meant):
+    with pytest.raises(UnknownScheme, match=f"Did you mean '{meant}'"):
+        open_store(parse_uri(f"{scheme}://b/x"))
+
+
+def test_an_unknown_scheme_gets_the_list_of_known_ones():
+    with pytest.raises(UnknownScheme, match=r"Known schemes: .*s3"):
+        open_store(parse_uri("quux-quux-quux://b/x"))
