@@ -17,7 +17,7 @@ from podferry.contract.errors import CredentialsMissing, InvalidSpec, Problem
 from podferry.storage.network.settings import read_network
 from podferry.storage.store import StoreConfig
 
-VARIABLE_PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", "FSSPEC_", "OSS_", "STORAGE_EMULATOR_HOST")
+VARIABLE_PREFIXES = ("AWS_", "AZURE_", "BOS_", "GOOGLE_", "FSSPEC_", "OSS_", "STORAGE_EMULATOR_HOST")
 """Of the variables that are read; `FSSPEC_<SCHEME>_<OPTION>` is fsspec's own convention."""
 TRUE_VALUES = ("1", "true", "yes", "on")
 KFP_KEYS = {"accesskey": "AWS_ACCESS_KEY_ID", "secretkey": "AWS_SECRET_ACCESS_KEY"}
@@ -25,8 +25,8 @@ KFP_KEYS = {"accesskey": "AWS_ACCESS_KEY_ID", "secretkey": "AWS_SECRET_ACCESS_KE
 kubeflow/pipelines, `manifests/kustomize/third-party`, the Secret of the object store."""
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 """Not in a header of HTTP, into which credentials go; obstore panics on them."""
-ONE_LINE = ("AWS_", "AZURE_")
-"""Prefixes of the credentials that have one line; Google's are JSON."""
+ONE_LINE = ("AWS_", "AZURE_", "BOS_", "access-key", "secret-key")
+"""How the names of credentials begin that have one line; Google's are JSON."""
 
 
 class AwsSource(enum.Enum):

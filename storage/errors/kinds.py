@@ -20,6 +20,8 @@ KIND_BY_CODE = {
             "AuthenticationFailed",
             "AuthorizationFailure",
             "InvalidAuthenticationInfo",
+            "InvalidTokenId",  # MinIO
+            "InvalidClientTokenId",  # the service of roles
             "XAdminUserNotFound",  # versitygw: 404 for an access key that it does not know
         ),
         "wrong credentials",

@@ -29,6 +29,13 @@ class Rule(NamedTuple):
 
 CREDENTIAL_ERRORS = {
     "denied": Rule(AccessDenied, "the store denies access to {}", "Grant these credentials the permission"),
+    "list denied": Rule(
+        AccessDenied,
+        "these credentials may not list {}",
+        "Grant them the permission to list, which the one to read does not include (S3: s3:ListBucket on the "
+        "bucket; Azure: `Storage Blob Data Reader`, or a SAS with the permission l), or name a single object "
+        "or a manifest",
+    ),
     "kms denied": Rule(
         AccessDenied,
         "these credentials may not use the KMS key of {}",
@@ -62,6 +69,8 @@ CREDENTIAL_ERRORS = {
 NO_CREDENTIALS_REMEDIES = {
     "s3": "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment or in the Secret, or "
     "AWS_PROFILE for a profile in ~/.aws; for public data set AWS_SKIP_SIGNATURE=true",
+    "bos": "Set BOS_ACCESS_KEY_ID and BOS_SECRET_ACCESS_KEY in the environment or in the Secret; for public "
+    "data set BOS_SKIP_SIGNATURE=true",
     "az": "Set AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING in the "
     "environment or in the Secret; for public data set AZURE_SKIP_SIGNATURE=true",
     "gs": "Set GOOGLE_APPLICATION_CREDENTIALS in the environment or in the Secret; for public data set "

@@ -73,7 +73,8 @@ def translate(
         error: What the engine raised.
         location: Of the store.
         name: Of the object, relative to the store; empty for a listing.
-        operation: For local files, the operation that failed: `created`, `written`, `read` or `removed`.
+        operation: The operation that failed: for local files `created`, `written`, `read` or `removed`; for
+            object stores `listed`, as the permission to read does not include it.
         answered: Whether the store has responded before: then a connection that fails is an outage.
     """
     if isinstance(error, FerryError):
@@ -88,6 +89,8 @@ def translate(
         return wrong_region(location, fields.region, _evidence(fields))
     if is_from_role(fields, location):
         return _role_error(kind, fields, location, name)
+    if (kind, operation) == ("denied", "listed"):
+        kind = "list denied"
     found = store_error(kind, location, name, _evidence(fields))
     return Unavailable(*found.problems) if answered and kind in CONNECTION_ERRORS else found
 
@@ -150,7 +153,7 @@ def store_error(kind: str, location: StoreLocation, name: str = "", evidence: st
 
 
 def _credentials_remedy(scheme: str) -> str:
-    known = {**dict.fromkeys(("s3", "s3a", "bos"), "s3"), "gcs": "gs", "gs": "gs"}
+    known = {**dict.fromkeys(("s3", "s3a"), "s3"), "bos": "bos", "gcs": "gs", "gs": "gs"}
     known.update(dict.fromkeys(("az", "abfs", "abfss", "azure"), "az"))
     return NO_CREDENTIALS_REMEDIES.get(known.get(scheme, ""), OTHER_CREDENTIALS_REMEDY)
 
@@ -159,7 +162,8 @@ def wrong_region(location: StoreLocation, region: str, evidence: str = "") -> Fe
     """The error for a bucket in another region than the configured one."""
     rule = ERRORS["region"]
     measured = "; ".join(part for part in (f"it is in {region}", evidence, location.address) if part)
-    remedy = f"Set the region {region}: --region, podferry.io/region or AWS_REGION"
+    variable = "BOS_REGION" if location.uri.scheme == "bos" else "AWS_REGION"
+    remedy = f"Set the region {region}: --region, podferry.io/region or {variable}"
     return rule.error(Problem(rule.sentence.format(location.uri), measured, remedy))
 
 

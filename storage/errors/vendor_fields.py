@@ -26,27 +26,15 @@ from podferry.storage.errors.exception_kinds import (
     KIND_BY_OBSTORE_TYPE,
     KIND_BY_OS_TYPE,
 )
+from podferry.storage.errors.obstore_failure import described_failure
 from podferry.storage.errors.response_body import read_response_body
 
 STATUS_PATTERN = re.compile(r"\binner: Status \{\s*status: (\d{3}),")
-BARE_REDIRECT_PATTERN = re.compile(r"\binner: BareRedirect\b")
-"""S3's 301 for a bucket in another region: it has no Location."""
 HTTP_ERROR_PATTERN = re.compile(r"\binner: Http\(\s*HttpError \{\s*kind: (\w+),")
 URL_PATTERN = re.compile(r"\buri: Some\(\s*(https?://[^\s,)]+)")
 OS_CODE_PATTERN = re.compile(r"\bOs \{\s*code: (\d{1,5}),")
 INVALID_KEY_PATTERN = re.compile(r"\bInvalidPath \{.*?\bpath: (\"(?:[^\"\\]|\\.)*\")", re.DOTALL)
 """The key that ended a listing, with Rust's quotation marks and escapes."""
-UNREADABLE_LISTING_PATTERN = re.compile(r"\bInvalidListResponse\b")
-WRONG_RESPONSE_PATTERN = re.compile(
-    r"\bsource: (NotPartial|NoContentRange|UnexpectedRange|MissingContentLength)\b"
-)
-WRONG_RESPONSES = {
-    "NotPartial": "not partial, although a range was requested",
-    "NoContentRange": "no Content-Range",
-    "UnexpectedRange": "another range",
-    "MissingContentLength": "no size",
-}
-"""What object_store says of a response with a status of success that it cannot use."""
 HTTP_ERROR_REASONS = {
     "Connect": "no connection",
     "Timeout": "no response in time",
@@ -159,12 +147,8 @@ def obstore_fields(error: BaseException) -> VendorFields:
     key, status = INVALID_KEY_PATTERN.search(text), STATUS_PATTERN.search(text)
     if key is not None:
         return VendorFields("key", reason=f"the key {key[1][:200]}")
-    if BARE_REDIRECT_PATTERN.search(text):
-        return VendorFields("region", 301)
-    if UNREADABLE_LISTING_PATTERN.search(text):
-        return VendorFields("unreadable", reason="the response is no listing")
-    if response := WRONG_RESPONSE_PATTERN.search(text):
-        return VendorFields("other response", reason=WRONG_RESPONSES[response[1]])
+    if described := described_failure(text):
+        return VendorFields(described.kind, described.status, described.code, reason=described.reason)
     failure = None if status else rustls_failure(text)
     if failure is not None:
         return VendorFields(failure.kind, reason=failure.reason, url=_url(text))

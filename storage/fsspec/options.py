@@ -15,11 +15,11 @@ import msgspec
 
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
-from podferry.storage.credentials.endpoints import S3_VENDORS, checked_endpoint
+from podferry.storage.credentials.endpoints import checked_endpoint
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, variable_names
 from podferry.storage.errors.translate import StoreLocation, store_error, store_location
 from podferry.storage.network.tls import tls_context
-from podferry.storage.s3.endpoint import s3_endpoint
+from podferry.storage.s3.endpoint import requester_pays, s3_endpoint
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
 
@@ -68,7 +68,7 @@ def options_for(uri: Uri, config: StoreConfig, limits: Limits) -> FsspecOptions:
 
 def _vendor(uri: Uri) -> Callable[[Uri, StoreConfig, Limits], tuple[Options, StoreLocation]]:
     by_scheme = {
-        **dict.fromkeys(S3_VENDORS, _s3),
+        **dict.fromkeys(S3_SCHEMES, _s3),
         **dict.fromkeys(GOOGLE_SCHEMES, _google),
         **dict.fromkeys(AZURE_SCHEMES, _azure),
         **dict.fromkeys(HTTP_SCHEMES, _http),
@@ -105,6 +105,7 @@ def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLo
     options: Options = {
         "endpoint_url": endpoint,
         "anon": source is AwsSource.ANONYMOUS,
+        "requester_pays": requester_pays(variables),
         "client_kwargs": {"region_name": region},
         "config_kwargs": {
             "connect_timeout": limits.connect_seconds,

@@ -12,7 +12,15 @@ from contextlib import asynccontextmanager, suppress
 import msgspec
 
 from podferry.contract.dataset_reference import Reference
-from podferry.contract.errors import Changed, Corrupt, EmptyDataset, NotFound, Refused
+from podferry.contract.errors import (
+    AccessDenied,
+    Changed,
+    Corrupt,
+    EmptyDataset,
+    FerryError,
+    NotFound,
+    Refused,
+)
 from podferry.contract.location_guards import source_problem
 from podferry.contract.manifest import Entry, Manifest, decode_manifest, differences, freeze, is_manifest_name
 from podferry.contract.quantity import format_bytes
@@ -82,7 +90,12 @@ async def open_listing(uri: Uri, config: StoreConfig, on_entry: OnEntry = ignore
     """
     if is_manifest_name(uri.name):
         return await _list_manifest(uri, config)
-    return await _list_prefix(uri, config, on_entry) or await _list_object(uri, config)
+    try:
+        return await _list_prefix(uri, config, on_entry) or await _list_object(uri, config)
+    except AccessDenied as denied:  # who may not list may still read an object by its name
+        with suppress(FerryError):
+            return await _list_object(uri, config)
+        raise denied from denied.__cause__
 
 
 @asynccontextmanager
@@ -135,7 +148,8 @@ async def _list_manifest(uri: Uri, config: StoreConfig) -> Listing:
 def _data_uri(uri: Uri, manifest: Manifest) -> Uri:
     data = parse_uri(manifest.uri)
     same_bucket = (data.scheme, data.bucket) == (uri.scheme, uri.bucket)
-    if uri.scheme != "file" and data.scheme not in MANIFEST_DATA_SCHEMES and not same_bucket:
+    names_host = data.scheme not in MANIFEST_DATA_SCHEMES or "@" in data.bucket
+    if uri.scheme != "file" and names_host and not same_bucket:
         what = f"the manifest {uri} names data that only a local manifest may name"
         remedy = "Store the manifest next to its data, or copy it to this machine first"
         raise Corrupt.of(what, manifest.uri, remedy)

@@ -84,18 +84,22 @@ class ObstoreBucket:
         self._metadata_endpoint = ""
 
     @asynccontextmanager
-    async def call(self, name: str = "") -> AsyncIterator[None]:
+    async def call(self, name: str = "", operation: str = "") -> AsyncIterator[None]:
         """Prepare for one call of obstore, and translate its errors."""
         await self.prepare()
         try:
             yield
         except OBSTORE_ERRORS as error:
-            raise await self.translated(error, name) from error
+            raise await self.translated(error, name, operation) from error
         self.exists = True
 
-    async def translated(self, error: Exception, name: str = "") -> FerryError:
+    async def listing_error(self, error: Exception, prefix: str = "") -> FerryError:
+        """The error of a listing, for the user."""
+        return await self.translated(error, prefix, "listed")
+
+    async def translated(self, error: Exception, name: str = "", operation: str = "") -> FerryError:
         """The error for the user. If an object is missing, this checks whether its bucket exists."""
-        found = translate(error, self.location, name, answered=self.exists)
+        found = translate(error, self.location, name, operation, answered=self.exists)
         fields = vendor_fields_of(error)
         kind = error_kind(fields)
         if is_from_role(fields, self.location):

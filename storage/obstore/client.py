@@ -72,11 +72,12 @@ def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
         "aws_endpoint_url_s3": access.bucket_url if access.virtual_hosted else access.endpoint,
         "region": access.region,
         "virtual_hosted_style_request": access.virtual_hosted,
+        "request_payer": bool(access.request_headers),
         "skip_signature": source is AwsSource.ANONYMOUS,
         **ambient_options,
     }
     store = S3Store(
-        uri.bucket,
+        access.bucket,
         config=options,
         client_options=_client_options(limits, access.network, access.bucket_url, _hosts(found)),
         retry_config=_retries(limits),

@@ -78,7 +78,7 @@ class ObstoreStore:
         if self.uri.scheme not in AZURE_SCHEMES:
             module = importlib.import_module("podferry.storage.s3.listing")
             lister: Lister | None = module.s3_lister(
-                self.uri, self._config, self._limits, self._bucket.translated
+                self.uri, self._config, self._limits, self._bucket.listing_error
             )
             if lister is not None:
                 return lister
@@ -93,7 +93,7 @@ class ObstoreStore:
                 for entry in page:
                     yield entry
         except OBSTORE_ERRORS as error:
-            raise await self._bucket.translated(error, prefix) from error
+            raise await self._bucket.listing_error(error, prefix) from error
 
     async def children(self, prefix: str = "") -> list[str]:
         """See `Store.children`."""
@@ -103,7 +103,7 @@ class ObstoreStore:
 
     async def list_directory(self, prefix: str = "") -> tuple[list[Entry], list[str]]:
         """See `podferry.storage.listing.by_directory.ListsByDirectory`."""
-        async with self._bucket.call():
+        async with self._bucket.call("", "listed"):
             return await self._lister.list_directory(prefix)
 
     async def stat(self, name: str) -> Entry:

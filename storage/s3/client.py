@@ -83,6 +83,7 @@ class S3Client:
         self._answered = False
         self._explain = explain or self._translated
         self._ca = access.network.ca.pem
+        self._headers = access.request_headers
 
     async def send(self, request: S3Request) -> S3Response:
         """The response to a request, with retries.
@@ -144,12 +145,13 @@ class S3Client:
     def _signed_headers(self, request: S3Request, url: str) -> Mapping[str, str]:
         """All headers of a request. Blocks: for credentials, and for the hash of a large body."""
         credentials = self._credentials.load()
+        sent = {**self._headers, **request.headers}
         if credentials is None:
-            return request.headers
+            return sent
         payload = hashlib.sha256(request.body).hexdigest() if request.signed_body else UNSIGNED_PAYLOAD
         parts = urlsplit(url)
         signer = SigV4Signer(credentials, self._region, parts.netloc)
-        return signer.sign(request.method, parts.path, parts.query, request.headers, payload)
+        return signer.sign(request.method, parts.path, parts.query, sent, payload)
 
     def _timeout(self, request: S3Request) -> aiohttp.ClientTimeout:
         limits = self._limits

@@ -16,8 +16,13 @@ from podferry.storage.credentials.endpoints import S3_VENDORS, checked_endpoint
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, variable_names
 from podferry.storage.errors.translate import StoreLocation, store_error, store_location
 from podferry.storage.network.settings import DIRECT, Network
+from podferry.storage.s3.bos import BOS_SCHEME, bos_as_s3, bos_bucket, bos_names
 from podferry.storage.s3.sigv4 import S3Credentials
 from podferry.storage.store import StoreConfig
+
+REQUESTER_PAYS = {"x-amz-request-payer": "requester"}
+"""Sent, and signed, with each request to a bucket whose readers pay: "Using Requester Pays", Amazon S3."""
+NO_HEADERS: Mapping[str, str] = {}
 
 
 def s3_endpoint(uri: Uri, config: StoreConfig) -> tuple[str, str]:
@@ -31,11 +36,22 @@ def s3_endpoint(uri: Uri, config: StoreConfig) -> tuple[str, str]:
 class S3Access(msgspec.Struct, frozen=True):
     """How to reach an S3 store.
 
-    If `virtual_hosted`, the host's name has the bucket. `variables` are the configured credentials by their
-    usual names; `reload_credentials` reads them again if they may change.
+    Attributes:
+        uri: Of the store.
+        bucket: Without the host that some URIs name with it.
+        endpoint: URL of the service.
+        region: Signatures have it.
+        virtual_hosted: Whether the host's name has the bucket.
+        source: Of the credentials.
+        variables: The configured credentials, by Amazon's names.
+        reload_credentials: Reads them again if they may change.
+        network: Trusted certificates and proxies.
+        read: Names of the variables that were read, for messages.
+        request_headers: Sent and signed with each request.
     """
 
     uri: Uri
+    bucket: str
     endpoint: str
     region: str
     virtual_hosted: bool
@@ -43,6 +59,8 @@ class S3Access(msgspec.Struct, frozen=True):
     variables: Mapping[str, str]
     reload_credentials: Callable[[], Mapping[str, str]] | None = None
     network: Network = DIRECT
+    read: tuple[str, ...] = ()
+    request_headers: Mapping[str, str] = NO_HEADERS
 
     def credentials(self) -> S3Credentials:
         """The configured keys, read again if they may have changed; if that fails, those of the start."""
@@ -57,15 +75,13 @@ class S3Access(msgspec.Struct, frozen=True):
     @property
     def location(self) -> StoreLocation:
         """For errors."""
-        names = variable_names(self.variables, "AWS_")
-        return store_location(self.uri, self.endpoint, names, self.network)
+        return store_location(self.uri, self.endpoint, self.read, self.network)
 
     @property
     def bucket_url(self) -> str:
         """URL of the bucket; a slash and the key follow."""
         scheme, _, host = self.endpoint.partition("://")
-        bucket = self.uri.bucket
-        return f"{scheme}://{bucket}.{host}" if self.virtual_hosted else f"{self.endpoint}/{bucket}"
+        return f"{scheme}://{self.bucket}.{host}" if self.virtual_hosted else f"{self.endpoint}/{self.bucket}"
 
 
 def s3_access(uri: Uri, config: StoreConfig) -> S3Access:
@@ -75,13 +91,30 @@ def s3_access(uri: Uri, config: StoreConfig) -> S3Access:
         CredentialsMissing: There are none, and no service that could provide them.
         InvalidSpec: The configuration contradicts itself.
     """
+    bos = uri.scheme == BOS_SCHEME
+    read = bos_names(config.credentials) if bos else variable_names(config.credentials, "AWS_")
+    config = bos_as_s3(uri, config) if bos else config
     variables = config.credentials
     endpoint, region = s3_endpoint(uri, config)
-    virtual_hosted = is_true(variables.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", ""))
-    source = aws_source(variables)
     access = S3Access(
-        uri, endpoint, region, virtual_hosted, source, variables, config.reload_credentials, config.network
+        uri,
+        bos_bucket(uri) if bos else uri.bucket,
+        endpoint,
+        region,
+        is_true(variables.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "")),
+        aws_source(variables),
+        variables,
+        config.reload_credentials,
+        config.network,
+        read,
+        REQUESTER_PAYS if requester_pays(variables) else NO_HEADERS,
     )
     if access.source is AwsSource.NONE:
         raise store_error("credentials", access.location)
     return access
+
+
+def requester_pays(variables: Mapping[str, str]) -> bool:
+    """Whether `AWS_REQUEST_PAYER` says that the reader of a bucket pays: `requester`, as in its header."""
+    value = variables.get("AWS_REQUEST_PAYER", "")
+    return value.strip().lower() == "requester" or is_true(value)

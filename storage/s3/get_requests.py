@@ -37,7 +37,7 @@ class S3GetBuilder:
         key = access.uri.key
         self._path_prefix = f"{address.path}/{quote(key)}/" if key else f"{address.path}/"
         self._lines = f" HTTP/1.1\r\nHost: {address.host}\r\n{USER_AGENT_LINE}"
-        self._region = access.region
+        self._region, self._headers = access.region, access.request_headers
         self._host = address.host
         self._anonymous = access.source is AwsSource.ANONYMOUS
         lasting = access.reload_credentials is None and access.source in (AwsSource.ANONYMOUS, AwsSource.KEYS)
@@ -59,7 +59,7 @@ class S3GetBuilder:
         if not is_printable_ascii(found.access_key_id + (found.session_token or "")):
             what = "a key or token for S3 is not valid in a header"
             raise CredentialsMissing.of(what, "", "Store it without line breaks")
-        self._signer = SigV4Signer(found, self._region, self._host)
+        self._signer = SigV4Signer(found, self._region, self._host, get_headers=self._headers)
 
     def build(self, entry: Entry, start: int, length: int, method: str = "GET") -> bytes:
         """See `RequestBuilder.build`. The range is not signed: S3 does not require it.

@@ -47,8 +47,15 @@ class SigV4Signer:
     """
 
     def __init__(
-        self, credentials: S3Credentials, region: str, host: str, clock: Callable[[], float] = time.time
+        self,
+        credentials: S3Credentials,
+        region: str,
+        host: str,
+        clock: Callable[[], float] = time.time,
+        get_headers: Mapping[str, str] | None = None,
     ) -> None:
+        """Prepare a signer; `get_headers` are sent with all requests that `get_lines` signs."""
+        self._get_headers = {**(get_headers or {})}
         self._credentials = credentials
         self._region = region
         self._host = host
@@ -116,7 +123,7 @@ class SigV4Signer:
         self._checksum_mode_get = self._prepared_get({"x-amz-checksum-mode": "ENABLED"})
 
     def _prepared_get(self, headers: dict[str, str]) -> tuple[_SignedHeaders, str]:
-        sent = {**headers, **self._amz_headers(EMPTY_SHA256)}
+        sent = {**self._get_headers, **headers, **self._amz_headers(EMPTY_SHA256)}
         lines = "".join(f"{name}: {value}\r\n" for name, value in sent.items())
         return _signed_headers({"host": self._host, **sent}), lines
 

@@ -41,6 +41,23 @@ def versitygw(folders):
 
 
 @pytest.fixture(scope="session")
+def bos(folders):
+    """An S3 server in a region of BOS: the service itself cannot be started here."""
+    with importlib.import_module("tests.support.real_servers").versitygw(
+        folders.mktemp("bos"), "key-of-tests", "secret-of-tests", "gz"
+    ) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="session")
+def minio(folders):
+    with importlib.import_module("tests.support.real_servers").minio(
+        folders.mktemp("minio"), "key-of-tests", "secret-of-tests"
+    ) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="session")
 def azurite(folders):
     with importlib.import_module("tests.support.real_servers").azurite(folders.mktemp("azurite")) as endpoint:
         yield endpoint

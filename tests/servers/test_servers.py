@@ -17,6 +17,11 @@ from tests.support.store_contract import *  # noqa: F403
 FSSPEC = (("engine", "fsspec"),)
 LIMITS = Limits(retries=1, retry_seconds=5, part_bytes=5 << 20)
 S3_KEYS = {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}
+BOS_KEYS = {
+    "BOS_ACCESS_KEY_ID": "key-of-tests",
+    "BOS_SECRET_ACCESS_KEY": "secret-of-tests",
+    "BOS_REGION": "gz",
+}
 AZURE_KEYS = {"AZURE_STORAGE_ACCOUNT_NAME": AZURITE_ACCOUNT, "AZURE_STORAGE_ACCOUNT_KEY": AZURITE_KEY}
 WRONG = {
     "s3": [{**S3_KEYS, "AWS_ACCESS_KEY_ID": "other"}, {**S3_KEYS, "AWS_SECRET_ACCESS_KEY": "other"}],
@@ -24,6 +29,9 @@ WRONG = {
 }
 SERVERS = {
     "versitygw, obstore": ("versitygw", Uri("s3", "bucket"), S3_KEYS),
+    "minio, obstore": ("minio", Uri("s3", "bucket"), S3_KEYS),
+    "minio, fsspec": ("minio", Uri("s3", "bucket", "", FSSPEC), S3_KEYS),
+    "versitygw, bos": ("bos", Uri("bos", "bucket"), BOS_KEYS),
     "versitygw, fsspec": ("versitygw", Uri("s3", "bucket", "", FSSPEC), S3_KEYS),
     "azurite, obstore": ("azurite", Uri("az", "bucket"), AZURE_KEYS),
     "fake-gcs-server, fsspec": ("fake_gcs", Uri("gs", "bucket"), {"GOOGLE_SKIP_SIGNATURE": "true"}),

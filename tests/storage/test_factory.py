@@ -10,6 +10,7 @@ from podferry.storage.obstore.store import ObstoreStore
 from podferry.storage.store import StoreConfig
 
 S3 = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
+BOS = {"BOS_ACCESS_KEY_ID": "k", "BOS_SECRET_ACCESS_KEY": "s"}
 AZURE = {"AZURE_STORAGE_ACCOUNT_NAME": "account", "AZURE_STORAGE_ACCOUNT_KEY": "c2VjcmV0"}
 
 
@@ -31,7 +32,7 @@ AZURE = {"AZURE_STORAGE_ACCOUNT_NAME": "account", "AZURE_STORAGE_ACCOUNT_KEY": "
     ],
 )
 def test_the_engine_of_a_uri(uri, engine):
-    store = open_store(parse_uri(uri), StoreConfig(credentials={**S3, **AZURE}))
+    store = open_store(parse_uri(uri), StoreConfig(credentials={**S3, **BOS, **AZURE}))
     assert type(store) is engine
     assert store.uri == parse_uri(uri)
 

@@ -4,6 +4,7 @@ import base64
 import contextlib
 import hashlib
 import hmac
+import importlib
 import json
 import os
 import socket
@@ -28,28 +29,28 @@ def free_port():
 
 
 @contextlib.contextmanager
-def running(command, port, log, **environ):
+def running(command, port, log, host="127.0.0.1", **environ):
     """A server, ready when its port takes connections; stopped by its own process id."""
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, stdout=output, stderr=output, env={**os.environ, **environ}, cwd=log.parent
         )
         try:
-            _wait(process, port, log)
+            _wait(process, (host, port), log)
             yield
         finally:
             process.terminate()
             process.wait(timeout=100)
 
 
-def _wait(process, port, log, seconds=150):
+def _wait(process, address, log, seconds=150):
     deadline = time.monotonic() + seconds
     while True:
         if process.poll() is not None:
             raise RuntimeError(
                 f"{process.args[0]} ended with {process.returncode}:\n{log.read_text()[-2000:]}"
             )
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        with contextlib.suppress(OSError), socket.create_connection(address, timeout=1):
             return
         if time.monotonic() > deadline:
             raise RuntimeError(
@@ -59,13 +60,38 @@ def _wait(process, port, log, seconds=150):
 
 
 @contextlib.contextmanager
-def versitygw(folder, key, secret):
+def versitygw(folder, key, secret, region="us-east-1", *options):
     port, data = free_port(), folder / "data"
     (data / "bucket").mkdir(parents=True)
-    command = [installed("versitygw"), "--port", f"127.0.0.1:{port}", "posix", str(data)]
+    command = [installed("versitygw"), "--port", f"127.0.0.1:{port}", "--region", region, *options]
+    command += ["posix", str(data)]
     environ = {"ROOT_ACCESS_KEY": key, "ROOT_SECRET_KEY": secret}
     with running(command, port, folder / "log", **environ):
         yield f"http://127.0.0.1:{port}"
+
+
+@contextlib.contextmanager
+def minio(folder, key, secret, host="127.0.0.1", **environ):
+    """MinIO with a bucket `bucket`; `environ` has more of its `MINIO_…` variables."""
+    port = free_port()
+    command = [installed("minio"), "server", "--quiet", "--address", f"{host}:{port}", str(folder / "data")]
+    variables = {"MINIO_ROOT_USER": key, "MINIO_ROOT_PASSWORD": secret, "MINIO_BROWSER": "off"}
+    with running(command, port, folder / "log", host.strip("[]"), **variables, **environ):
+        endpoint = f"http://{host}:{port}"
+        with contextlib.closing(s3_client(endpoint, key, secret, environ.get("MINIO_REGION"))) as client:
+            client.create_bucket(Bucket="bucket")
+        yield endpoint
+
+
+def s3_client(endpoint, key, secret, region=None, service="s3"):
+    """A boto3 client, which has the calls that podferry has no use for; imported where it is needed."""
+    return importlib.import_module("boto3").client(
+        service,
+        endpoint_url=endpoint,
+        aws_access_key_id=key,
+        aws_secret_access_key=secret,
+        region_name=region or "us-east-1",
+    )
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from tests.cluster.packages import WAITS
 GO = {
     "versitygw": "github.com/versity/versitygw/cmd/versitygw@v1.8.0",
     "fake-gcs-server": "github.com/fsouza/fake-gcs-server@v1.56.1",
+    "minio": "github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c",
 }
 NPM = {"azurite": "azurite@3.35.0"}
 MAVEN = {"hadoop": "3.4.1"}

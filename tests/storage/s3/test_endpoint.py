@@ -23,8 +23,6 @@ def access_of(reload_credentials=None, **variables):
     [
         ("s3", StoreConfig(), ("https://s3.us-east-1.amazonaws.com", "us-east-1")),
         ("s3a", StoreConfig(region="eu-west-1"), ("https://s3.eu-west-1.amazonaws.com", "eu-west-1")),
-        ("bos", StoreConfig(), ("https://s3.bj.bcebos.com", "bj")),
-        ("bos", StoreConfig(credentials={"AWS_REGION": "gz"}), ("https://s3.gz.bcebos.com", "gz")),
         (
             "s3",
             StoreConfig("http://minio:9000/", credentials={"AWS_ENDPOINT_URL": "http://other"}),
@@ -65,3 +63,9 @@ def test_new_keys_are_used_and_the_first_ones_if_there_are_none():
         raise NotFound.of("the Secret is being recreated")
 
     assert access_of(fail).credentials() == first
+
+
+@pytest.mark.parametrize("value", ["requester", "Requester", "true"])
+def test_the_reader_pays_if_configured(value):
+    assert access_of(AWS_REQUEST_PAYER=value).request_headers == {"x-amz-request-payer": "requester"}
+    assert access_of(AWS_REQUEST_PAYER="").request_headers == {}

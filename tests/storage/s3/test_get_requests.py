@@ -22,6 +22,7 @@ from podferry.storage.store import StoreConfig
 from tests.support.request_builder_contract import *  # noqa: F403
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}
+BOS_KEYS = {"BOS_ACCESS_KEY_ID": "key-of-tests", "BOS_SECRET_ACCESS_KEY": "secret-of-tests"}
 ENDPOINT = "http://127.0.0.1:9000"
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=40)
 PARTS = ["a b", "+", "%", "%2B", "~", "", "ü", "日本", "&=", "."]
@@ -108,7 +109,9 @@ def test_virtual_hosted_buckets_are_in_the_host_name():
 
 
 def test_baidus_store_has_its_own_endpoint():
-    builder = builder_for(endpoint=None, scheme="bos", AWS_REGION="gz")
+    builder = builder_for(
+        endpoint=None, scheme="bos", credentials=BOS_KEYS, BOS_REGION="gz", AWS_REGION="other"
+    )
     assert builder.origin == Origin("s3.gz.bcebos.com", 443, tls=True)
 
 

@@ -1,0 +1,44 @@
+"""Failures that obstore describes without the status of an error."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+BARE_REDIRECT_PATTERN = re.compile(r"\binner: BareRedirect\b")
+"""S3's 301 for a bucket in another region: it has no Location."""
+DELETE_FAILED_PATTERN = re.compile(r"\bDeleteFailed \{.*?\bcode: \"([A-Za-z0-9.]{1,64})\"", re.DOTALL)
+"""One object among several that were to be deleted: the response as a whole reports success."""
+UNREADABLE_LISTING_PATTERN = re.compile(r"\bInvalidListResponse\b")
+WRONG_RESPONSE_PATTERN = re.compile(
+    r"\bsource: (NotPartial|NoContentRange|UnexpectedRange|MissingContentLength)\b"
+)
+WRONG_RESPONSES = {
+    "NotPartial": "not partial, although a range was requested",
+    "NoContentRange": "no Content-Range",
+    "UnexpectedRange": "another range",
+    "MissingContentLength": "no size",
+}
+"""What object_store says of a response with a status of success that it cannot use."""
+
+
+class ObstoreFailure(NamedTuple):
+    """What happened; see `podferry.storage.errors.vendor_fields.VendorFields`."""
+
+    kind: str = ""
+    status: int = 0
+    code: str = ""
+    reason: str = ""
+
+
+def described_failure(text: str) -> ObstoreFailure | None:
+    """The failure in obstore's text, or None if that has the status of an error, or no response."""
+    if BARE_REDIRECT_PATTERN.search(text):
+        return ObstoreFailure("region", 301)
+    if refused := DELETE_FAILED_PATTERN.search(text):
+        return ObstoreFailure(code=refused[1])
+    if UNREADABLE_LISTING_PATTERN.search(text):
+        return ObstoreFailure("unreadable", reason="the response is no listing")
+    if response := WRONG_RESPONSE_PATTERN.search(text):
+        return ObstoreFailure("other response", reason=WRONG_RESPONSES[response[1]])
+    return None
