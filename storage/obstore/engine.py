@@ -3,6 +3,7 @@
 from podferry.storage.engine import Engine, Scheme
 
 AWS_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+BOS_KEYS = ("BOS_ACCESS_KEY_ID", "BOS_SECRET_ACCESS_KEY", "BOS_SESSION_TOKEN")
 AZURE_KEYS = ("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN")
 OBSTORE = Engine(
     name="obstore",
@@ -10,7 +11,8 @@ OBSTORE = Engine(
     schemes=(
         Scheme(
             names=("s3", "s3a"),
-            tested_on="versitygw",
+            page="s3",
+            tested_on="versitygw, MinIO",
             credentials=AWS_KEYS,
             checksums="CRC64NVME, CRC32, CRC32C, SHA, MD5",
             exclusive_create=True,
@@ -20,7 +22,9 @@ OBSTORE = Engine(
         ),
         Scheme(
             names=("bos",),
-            credentials=AWS_KEYS,
+            page="bos",
+            tested_on="versitygw as an imitation",
+            credentials=BOS_KEYS,
             checksums="MD5",
             exclusive_create=True,
             resumed_uploads=True,

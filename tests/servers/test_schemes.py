@@ -28,6 +28,14 @@ NAME = "o d#d?/x#y?z %20&a+b"
 LOGIN = {"USERNAME": "user", "PASSWORD": "password"}
 BUCKETS = {
     "s3": ("versitygw", {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}),
+    "bos": (
+        "bos",
+        {
+            "BOS_ACCESS_KEY_ID": "key-of-tests",
+            "BOS_SECRET_ACCESS_KEY": "secret-of-tests",
+            "BOS_REGION": "gz",
+        },
+    ),
     "az": (
         "azurite",
         {"AZURE_STORAGE_ACCOUNT_NAME": AZURITE_ACCOUNT, "AZURE_STORAGE_ACCOUNT_KEY": AZURITE_KEY},

@@ -8,6 +8,8 @@ from podferry.storage.store import StoreConfig
 KEYS = {
     "AWS_ACCESS_KEY_ID": "k",
     "AWS_SECRET_ACCESS_KEY": "s",
+    "BOS_ACCESS_KEY_ID": "k",
+    "BOS_SECRET_ACCESS_KEY": "s",
     "AZURE_STORAGE_ACCOUNT_NAME": "account",
     "AZURE_STORAGE_ACCOUNT_KEY": "c2VjcmV0",
     "GOOGLE_SKIP_SIGNATURE": "true",
