@@ -7,9 +7,10 @@
 import os
 from typing import NamedTuple
 
-from kfp import dsl
+from kfp import dsl, kubernetes
 
 from podferry.components import cache, dataset, gpu_train, verify_checkpoint
+from podferry.pipelines.remote_reads import VARIABLES
 
 IMAGE = os.environ.get("TRAIN_IMAGE", "podferry:0.1.0-python3.12")
 """An image with `podferry[demo]`."""
@@ -78,5 +79,7 @@ def images(uri: str, checkpoints: str, epochs: int = 4, seed: int = 7) -> Output
     reference = plan.outputs["reference"]
     step = train(dataset=reference, checkpoints=checkpoints, epochs=epochs, seed=seed)
     gpu_train(step, checkpoint_size="16Mi", gpus=0, secret=SECRET)
+    # For the comparison alone: training that reads what the agent has staged needs no credentials.
+    kubernetes.use_secret_as_env(step, SECRET, VARIABLES, optional=True)
     verify_checkpoint(of=step, secret=SECRET)
     return Outputs(**step.outputs)

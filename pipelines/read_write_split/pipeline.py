@@ -10,9 +10,10 @@ The training reports how long it waits for a batch, and how long the same batch 
 import os
 from typing import NamedTuple
 
-from kfp import dsl
+from kfp import dsl, kubernetes
 
 from podferry.components import dataset, gpu_train, verify_checkpoint
+from podferry.pipelines.remote_reads import VARIABLES
 
 IMAGE = os.environ.get("TRAIN_IMAGE", "podferry:0.1.0-python3.12")
 """An image with `podferry[demo]`."""
@@ -67,5 +68,7 @@ def read_write_split(uri: str, checkpoints: str, epochs: int = 3, batch: int = 3
     data = dataset(uri, secret=SECRET)
     step = train(dataset=data.outputs["reference"], checkpoints=checkpoints, epochs=epochs, batch=batch)
     gpu_train(step, checkpoint_size="64Mi", gpus=0, secret=SECRET)
+    # For the comparison alone: training that reads what the agent has staged needs no credentials.
+    kubernetes.use_secret_as_env(step, SECRET, VARIABLES, optional=True)
     verify_checkpoint(of=step, secret=SECRET)
     return Outputs(**step.outputs)

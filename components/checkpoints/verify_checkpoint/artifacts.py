@@ -10,7 +10,7 @@ import msgspec
 from podferry.components.checkpoints.verify_checkpoint.runner import VerifiedLineage
 from podferry.components.reports.document import Document, Table
 from podferry.components.reports.render import html, write
-from podferry.contract.quantity import format_bytes
+from podferry.contract.quantity import count_of, format_bytes
 
 TRANSPORTED = frozenset({"gs", "s3", "minio", "oci"})
 """Schemes of artifacts that KFP's launcher uploads itself, and only to the bucket of the pipeline's root.
@@ -36,10 +36,8 @@ def page(verified: Sequence[VerifiedLineage]) -> Document:
     """The page: all of them are committed and intact."""
     rows = tuple(map(_row, verified))
     doubtful = sum(not one.commit.is_sure for one in verified)
-    said = f"The newest checkpoints of {len(verified)} lineages are committed and intact"
-    verdict = (
-        f"{said}; {doubtful} of them are doubtful, which is allowed" if doubtful else f"{said}, and sure"
-    )
+    said = f"{count_of(len(verified), 'lineage')}, the newest checkpoint of each committed and intact"
+    verdict = f"{said}; doubtful, which is allowed: {doubtful}" if doubtful else f"{said}, and sure"
     return Document("Verified checkpoints", verdict, not doubtful, (Table("Lineages", COLUMNS, rows),))
 
 

@@ -216,7 +216,8 @@ class Verification:
     async def _no_lineage(self) -> Problem:
         """Why there is nothing to verify."""
         runs = ", ".join(self._request.runs) or "none is given: use podferry.components.verify_checkpoint"
-        measured = f"{self._store.uri} holds {len(await self._lineages())} lineages; the run: {runs}"
+        held = count_of(len(await self._lineages()), "lineage")
+        measured = f"{self._store.uri} holds {held}; the run: {runs}"
         what = "no lineage at the destination" if self._request.any_run else "this run trained no lineage"
         remedy = f"Check the destination; if the training came from KFP's cache: {REMEDY}"
         return Problem(what, measured, remedy)

@@ -56,8 +56,10 @@ def test_the_page_has_a_row_for_each_lineage(verified: list[VerifiedLineage]) ->
     found = page(verified)
     (table,) = found.tables
     assert [(row[0], row[2], row[7]) for row in table.rows] == [("b", "7", "doubtful"), ("a", "1", "sure")]
-    assert "1 of them are doubtful" in found.verdict
-    assert page(verified[1:]).verdict.endswith("and sure")
+    assert found.verdict.startswith("2 lineages, ")
+    assert found.verdict.endswith("doubtful, which is allowed: 1")
+    one = page(verified[1:]).verdict
+    assert one == "1 lineage, the newest checkpoint of each committed and intact, and sure"
 
 
 def test_the_artifacts_are_filled_in(verified: list[VerifiedLineage], tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_a_run_without_any_lineage_fails(destination: str, train: Train) -> None
     with pytest.raises(Unsafe, match="no lineage at the destination"):
         verify(VerifyRequest(destination, any_run=True))
     train("trial", "run-0")
-    with pytest.raises(Unsafe, match=r"this run trained no lineage.*holds 1 lineages.*run-1"):
+    with pytest.raises(Unsafe, match=r"this run trained no lineage.*holds 1 lineage;.*run-1"):
         verify(VerifyRequest(destination, ("run-1",)))
 
 
