@@ -56,3 +56,20 @@ def restore_point(
         (place,) = verdict(places_of, of, checkpoints, sys.argv, os.environ)
     found = find_or_exit(place, endpoint, region)
     return (found.uri, found.lineage, found.name)
+
+
+@dsl.pipeline(name="import-checkpoint")
+def import_checkpoint(uri: str) -> dsl.Model:
+    """Import a checkpoint's folder as a `Model`.
+
+    A pipeline of its own: KFP's backend imports a URI that is a constant or an input of the importer's own
+    pipeline, and fails for an output of a step. It would also store metadata with unresolved placeholders.
+    Source: kubeflow/pipelines, `importer_launcher.go` in `backend/src/v2/component`, 2.17.
+
+    Args:
+        uri: The checkpoint's folder.
+
+    Returns:
+        The model, without metadata: lineage and name are in its URI.
+    """
+    return dsl.importer(artifact_uri=uri, artifact_class=dsl.Model, reimport=False).output

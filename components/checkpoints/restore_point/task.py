@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kfp import dsl
-
 from podferry.components.checkpoints.restore_point import component
 from podferry.components.step import uncached
 from podferry.components.trained_task.carry import artifacts_of, carry, describe, secret_of, tasks_of
@@ -80,11 +78,7 @@ def restore_point(
         region=region,
     )
     found = uncached(carry(task, tasks), secret_of(tasks) if secret is None else secret, image=image)
-    metadata = {f"podferry-{name}": found.outputs[name] for name in ("lineage", "name")}
-    importer = dsl.importer(
-        artifact_uri=found.outputs["uri"], artifact_class=dsl.Model, reimport=False, metadata=metadata
-    )
-    return RestorePoint(found, importer)
+    return RestorePoint(found, component.import_checkpoint(uri=found.outputs["uri"]))
 
 
 def _problems(checkpoints: Any, tasks: list[Any], lineage: Any) -> Iterator[Problem]:
