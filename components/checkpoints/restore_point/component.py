@@ -3,7 +3,7 @@
 # KFP copies only the function's source into its step and reads its annotations as values. So there is no
 # `from __future__ import annotations` here, imports are inside, outputs are an inline NamedTuple, and lists
 # are typing's, with defaults that become part of the component's interface.
-# mypy: disable-error-code=valid-type
+# mypy: disable-error-code=valid-type, disallow-untyped-decorators=False
 # ruff: noqa: B006, PLC0415, PLR0913, UP006, UP035, UP045
 from typing import Dict, List, NamedTuple, Optional
 
