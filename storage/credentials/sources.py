@@ -14,10 +14,15 @@ from functools import partial
 from pathlib import Path
 
 from podferry.contract.errors import CredentialsMissing, InvalidSpec, Problem
+from podferry.storage.credentials.web import NETRC, web_variables
 from podferry.storage.network.settings import read_network
 from podferry.storage.store import StoreConfig
 
-VARIABLE_PREFIXES = ("AWS_", "AZURE_", "BOS_", "GOOGLE_", "FSSPEC_", "OSS_", "STORAGE_EMULATOR_HOST")
+VARIABLE_PREFIXES = (
+    *("AWS_", "AZURE_", "BOS_", "GOOGLE_", "FSSPEC_", "OSS_", "STORAGE_EMULATOR_HOST"),
+    *("WEBDAV_", "HF_TOKEN", "HF_ENDPOINT"),
+    *web_variables("HTTP_"),  # not HTTP_PROXY
+)
 """Of the variables that are read; `FSSPEC_<SCHEME>_<OPTION>` is fsspec's own convention."""
 TRUE_VALUES = ("1", "true", "yes", "on")
 KFP_KEYS = {"accesskey": "AWS_ACCESS_KEY_ID", "secretkey": "AWS_SECRET_ACCESS_KEY"}
@@ -58,6 +63,7 @@ def config_from_environment(environ: Mapping[str, str]) -> StoreConfig:
     found = {name: value for name, value in read.items() if value}
     if "AWS_ACCESS_KEY_ID" not in found and not is_true(found.get("AWS_SKIP_SIGNATURE", "")):
         found = {**_shared_files(environ), **found}
+    found.update(_netrc(environ))
     return StoreConfig(credentials=_checked(found), network=read_network({**found, **environ}))
 
 
@@ -114,6 +120,18 @@ def _mounted(path: Path) -> dict[str, str]:
     return {
         KFP_KEYS.get(name, name): value for name, value in found.items() if KFP_KEYS.get(name) not in found
     }
+
+
+def _netrc(environ: Mapping[str, str]) -> dict[str, str]:
+    """The user's netrc file, if there is one: `NETRC` names it, as for curl."""
+    file = Path(environ.get("NETRC") or Path(environ.get("HOME") or "/nonexistent") / ".netrc")
+    try:
+        return {NETRC: file.read_text(encoding="utf-8")}
+    except (OSError, UnicodeDecodeError) as error:
+        if not environ.get("NETRC"):
+            return {}
+        what = f"NETRC names a file that cannot be read: {file}"
+        raise InvalidSpec.of(what, type(error).__name__, "Correct NETRC, or unset it") from None
 
 
 def aws_source(credentials: Mapping[str, str]) -> AwsSource:

@@ -44,7 +44,7 @@ CREDENTIAL_ERRORS = {
     "wrong credentials": Rule(
         AccessDenied,
         "the store rejects the credentials for {}",
-        "Check that key and secret match, belong to this endpoint, and have not expired",
+        "Check that they match, belong to this endpoint, and have not expired",
     ),
     "expired": Rule(
         Unavailable,  # something else renews them: then the same call may succeed
@@ -75,6 +75,11 @@ NO_CREDENTIALS_REMEDIES = {
     "environment or in the Secret; for public data set AZURE_SKIP_SIGNATURE=true",
     "gs": "Set GOOGLE_APPLICATION_CREDENTIALS in the environment or in the Secret; for public data set "
     "GOOGLE_SKIP_SIGNATURE=true",
+    "http": "Set HTTP_USERNAME and HTTP_PASSWORD, or HTTP_BEARER_TOKEN, in the environment or in the Secret, "
+    "or add the host to the netrc file",
+    "webdav": "Set WEBDAV_USERNAME and WEBDAV_PASSWORD, or WEBDAV_BEARER_TOKEN, in the environment or in the "
+    "Secret, or add the host to the netrc file",
+    "hf": "Set HF_TOKEN in the environment or in the Secret; a gated repository needs consent, too",
 }
 OTHER_CREDENTIALS_REMEDY = "Set them in the environment or in the Secret, under the vendor's usual names"
 

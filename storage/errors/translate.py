@@ -28,6 +28,11 @@ from podferry.storage.errors.rules import (
 from podferry.storage.errors.vendor_fields import VendorFields, is_programming_error, vendor_fields_of
 from podferry.storage.network.settings import Network
 
+WEB_SCHEMES = ("http", "https", "webdav", "webdavs", "hf")
+"""Their servers have no codes of errors."""
+UNAUTHORIZED = 401
+"""No credentials, or wrong ones. Source: RFC 9110, section 15.5.2."""
+
 
 class StoreLocation(msgspec.Struct, frozen=True):
     """What an error says about the store; local files have no endpoint.
@@ -81,6 +86,8 @@ def translate(
         return error
     fields = vendor_fields_of(error)
     kind = error_kind(fields)
+    if fields.status == UNAUTHORIZED and location.uri.scheme in WEB_SCHEMES:
+        kind = "wrong credentials" if location.credentials else "credentials"
     if location.uri.scheme == "file" and isinstance(error, OSError):
         # If a directory cannot be created, only the exception has the part of the path that failed.
         path = (error.filename if operation == "created" else "") or f"/{(location.uri / name).key}"
@@ -155,6 +162,7 @@ def store_error(kind: str, location: StoreLocation, name: str = "", evidence: st
 def _credentials_remedy(scheme: str) -> str:
     known = {**dict.fromkeys(("s3", "s3a"), "s3"), "bos": "bos", "gcs": "gs", "gs": "gs"}
     known.update(dict.fromkeys(("az", "abfs", "abfss", "azure"), "az"))
+    known.update({"https": "http", "webdavs": "webdav"}, http="http", webdav="webdav", hf="hf")
     return NO_CREDENTIALS_REMEDIES.get(known.get(scheme, ""), OTHER_CREDENTIALS_REMEDY)
 
 

@@ -12,13 +12,12 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import SplitResult, quote, urlsplit
 
-from msgspec.structs import replace
-
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.errors.translate import translating
 from podferry.storage.fsspec.options import GOOGLE_SCHEMES, HTTP_SCHEMES, S3_SCHEMES, FsspecOptions
-from podferry.storage.http.get_requests import PlainGetBuilder, PlainRequest
+from podferry.storage.http.get_requests import PlainGetBuilder, PlainRequest, web_get_builder
+from podferry.storage.http.origin_headers import refreshed_lines
 from podferry.storage.network.settings import Network
 from podferry.storage.object_names import join
 from podferry.storage.request_builder import RequestBuilder, request_address
@@ -51,23 +50,18 @@ def get_builder_for(
         return _google(uri, config.network, options, file_system)
     if uri.scheme == "oss":
         return _oss(uri, config.network, options)
-    return _http(uri, config.network) if uri.scheme in HTTP_SCHEMES else None
+    return _http(uri, config) if uri.scheme in HTTP_SCHEMES else None
 
 
-def _http(uri: Uri, network: Network) -> RequestBuilder | None:
-    def path(name: str) -> str:
-        return f"/{quote(join(uri.key, name))}"
-
-    return _identity_builder(f"{uri.scheme}://{uri.bucket}", network, path, pages=True)
+def _http(uri: Uri, config: StoreConfig) -> RequestBuilder | None:
+    url = f"{uri.scheme}://{uri.bucket}"
+    return web_get_builder(url, uri.key, config.network, refreshed_lines("HTTP_", url, config))
 
 
-def _identity_builder(
-    url: str, network: Network, path: Callable[[str], str], *, pages: bool = False
-) -> RequestBuilder | None:
+def _identity_builder(url: str, network: Network, path: Callable[[str], str]) -> RequestBuilder | None:
     address = request_address(url, network)
     if address is None:
         return None
-    address = replace(address, origin=replace(address.origin, pages=pages))
     return PlainGetBuilder(PlainRequest(address, path, "Accept-Encoding: identity\r\n"))
 
 

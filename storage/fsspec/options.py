@@ -17,7 +17,9 @@ from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.endpoints import checked_endpoint
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, variable_names
+from podferry.storage.credentials.web import names_of_web_credentials
 from podferry.storage.errors.translate import StoreLocation, store_error, store_location
+from podferry.storage.http.origin_headers import OriginHeaders, refreshed_headers
 from podferry.storage.network.tls import tls_context
 from podferry.storage.s3.endpoint import requester_pays, s3_endpoint
 from podferry.storage.store import StoreConfig
@@ -56,6 +58,9 @@ def options_for(uri: Uri, config: StoreConfig, limits: Limits) -> FsspecOptions:
         InvalidSpec: The configuration contradicts itself, or the URI has a password.
     """
     user, at, _ = uri.bucket.rpartition("@")
+    if at and uri.scheme in HTTP_SCHEMES:
+        measured, remedy = f"{user.partition(':')[0]}@", "Set HTTP_USERNAME and HTTP_PASSWORD in the Secret"
+        raise InvalidSpec.of("the URI of a web server must not name a user", measured, remedy)
     if at and ":" in user:
         name = f"FSSPEC_{uri.scheme.upper()}_PASSWORD"
         measured, remedy = f"that of {uri.scheme}://", f"Set {name} in the Secret"
@@ -178,12 +183,16 @@ def _http(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Store
         total=limits.request_seconds, sock_connect=limits.connect_seconds, sock_read=limits.stall_seconds
     )
     address = f"{uri.scheme}://{uri.bucket}"
-    proxy, options = config.network.proxies.proxy_for(address), Options(client_kwargs={"timeout": timeout})
+    credentials = OriginHeaders(address, refreshed_headers("HTTP_", address, config))
+    options = Options(client_kwargs={"timeout": timeout, "middlewares": (credentials,)})
+    proxy = config.network.proxies.proxy_for(address)
     if uri.scheme == "https" or config.network.ca.pem:
         options["ssl"] = tls_context(config.network.ca.pem)  # fsspec passes this and `proxy` to each request
     if proxy is not None:
         options["proxy"] = proxy.url
-    return options, _location(uri, config, address)
+    own = variable_names(config.credentials, f"FSSPEC_{uri.scheme.upper()}_")
+    names = (*own, *names_of_web_credentials("HTTP_", address, config.credentials))
+    return options, store_location(uri, address, names, config.network)
 
 
 def _sftp(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from urllib.parse import quote
 
 import msgspec
+from msgspec.structs import replace
 
 from podferry.contract.errors import CredentialsMissing
 from podferry.contract.manifest import Entry
 from podferry.storage.credentials.refresh import RefreshedValue
-from podferry.storage.request_builder import USER_AGENT_LINE, Address, if_match_line, range_line
+from podferry.storage.network.settings import Network
+from podferry.storage.object_names import join
+from podferry.storage.request_builder import (
+    USER_AGENT_LINE,
+    Address,
+    RequestBuilder,
+    if_match_line,
+    range_line,
+    request_address,
+)
 
 
 class PlainRequest(msgspec.Struct, frozen=True):
@@ -60,3 +71,26 @@ class PlainGetBuilder:
         range_header = range_line(entry, start, length)
         text = f"{method} {self._plain.path(entry.name)} {self._lines}{range_header}{match_header}{token}\r\n"
         return text.encode("ascii")
+
+
+def web_get_builder(
+    url: str, key: str, network: Network, credentials: RefreshedValue[str] | None, *, pages: bool = True
+) -> RequestBuilder | None:
+    """The builder for the files of a web server, or None if only the engine can send requests.
+
+    Args:
+        url: Of the server.
+        key: The path that names are relative to, not encoded.
+        network: How to reach it.
+        credentials: Header lines, or None.
+        pages: See `podferry.storage.request_builder.Origin`.
+    """
+    address = request_address(url, network)
+    if address is None:
+        return None
+    address = replace(address, origin=replace(address.origin, pages=pages))
+
+    def path(name: str) -> str:
+        return f"{address.path}/{quote(join(key, name))}"
+
+    return PlainGetBuilder(PlainRequest(address, path, "Accept-Encoding: identity\r\n", token=credentials))

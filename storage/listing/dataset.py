@@ -25,6 +25,7 @@ from podferry.contract.location_guards import source_problem
 from podferry.contract.manifest import Entry, Manifest, decode_manifest, differences, freeze, is_manifest_name
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri, parse_uri
+from podferry.storage.credentials.web import without_web_credentials
 from podferry.storage.factory import open_store
 from podferry.storage.listing.by_directory import OnEntry, ignore_entry, list_entries
 from podferry.storage.listing.single_object import stat_file
@@ -32,7 +33,8 @@ from podferry.storage.listing.suggestions import empty_dataset, remedy_for_empty
 from podferry.storage.obstore.engine import OBSTORE
 from podferry.storage.store import Store, StoreConfig
 
-MANIFEST_DATA_SCHEMES = (*OBSTORE.scheme_names, "gs", "gcs", "oss", "http", "https")
+WEB_SERVERS = ("http", "https")
+MANIFEST_DATA_SCHEMES = (*OBSTORE.scheme_names, "gs", "gcs", "oss", *WEB_SERVERS)
 """Of the data that any manifest may name. Other URIs name this machine, or a host that would receive the
 credentials as they are: a manifest may come from a stranger, who must not choose that."""
 
@@ -141,7 +143,7 @@ async def _list_manifest(uri: Uri, config: StoreConfig) -> Listing:
     problem = source_problem(f"the manifest {uri}", location, config.allowed_sources)
     if problem is not None:
         raise Refused(problem)
-    store = await _store_of(data_uri, manifest, config)
+    store = await _store_of(data_uri, manifest, _config_for(data_uri, uri, config))
     return Listing(store, manifest.uri, manifest.entries, manifest)
 
 
@@ -154,6 +156,22 @@ def _data_uri(uri: Uri, manifest: Manifest) -> Uri:
         remedy = "Store the manifest next to its data, or copy it to this machine first"
         raise Corrupt.of(what, manifest.uri, remedy)
     return data
+
+
+def _config_for(data: Uri, manifest: Uri, config: StoreConfig) -> StoreConfig:
+    """How to reach the data of a manifest: if that is not local, another web server gets no credentials.
+
+    Those of netrc name their hosts.
+    """
+    same = (data.scheme, data.bucket) == (manifest.scheme, manifest.bucket)
+    if same or manifest.scheme == "file" or data.scheme not in WEB_SERVERS:
+        return config
+    reload = config.reload_credentials
+    return msgspec.structs.replace(
+        config,
+        credentials=without_web_credentials(config.credentials),
+        reload_credentials=(lambda: without_web_credentials(reload())) if reload else None,
+    )
 
 
 async def _store_of(uri: Uri, manifest: Manifest, config: StoreConfig) -> Store:

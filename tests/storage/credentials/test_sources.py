@@ -50,6 +50,20 @@ def test_credentials_of_the_environment(tmp_path):
     assert "AWS_ACCESS_KEY_ID" in repr(config)
 
 
+def test_credentials_of_web_servers(tmp_path):
+    """`HTTP_PROXY` is none of them, whatever it begins with."""
+    environ = {"HTTP_USERNAME": "u", "HTTP_PROXY": "http://p:1", "WEBDAV_PASSWORD": "p", "HF_TOKEN": "t"}
+    config = config_from_environment({**environ, "HOME": str(tmp_path)})
+    assert dict(config.credentials) == {"HTTP_USERNAME": "u", "WEBDAV_PASSWORD": "p", "HF_TOKEN": "t"}
+    (tmp_path / ".netrc").write_text("machine a login b password c")
+    assert config_from_environment({"HOME": str(tmp_path)}).credentials["netrc"].startswith("machine a")
+    (tmp_path / "other").write_text("machine d login e password f")
+    named = {"HOME": str(tmp_path), "NETRC": str(tmp_path / "other")}
+    assert config_from_environment(named).credentials["netrc"].startswith("machine d")
+    with pytest.raises(InvalidSpec, match="NETRC names a file that cannot be read"):
+        config_from_environment({"NETRC": str(tmp_path / "none")})
+
+
 @pytest.fixture
 def home(tmp_path):
     folder = tmp_path / ".aws"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podferry.contract.errors import CredentialsMissing, FerryError
+from podferry.contract.errors import CredentialsMissing, FerryError, InvalidSpec
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.fsspec.get_requests import get_builder_for
@@ -88,5 +88,16 @@ def test_other_stores_have_no_builder(uri):
     assert builder_for(uri) is None
 
 
-def test_a_url_with_a_password_is_left_to_the_engine():
-    assert builder_for(Uri("http", "user@host")) is None
+@pytest.mark.parametrize("bucket", ["user@host", "user:password@host"])
+def test_a_user_does_not_belong_in_the_address_of_a_web_server(bucket):
+    with pytest.raises(InvalidSpec, match="must not name a user") as caught:
+        builder_for(Uri("http", bucket))
+    assert "password" not in str(caught.value.problems[0].measured)
+
+
+async def test_credentials_are_lines_of_the_request():
+    builder = builder_for(Uri("https", "host"), username="u", password="p", HTTP_HEADERS="X-Key: k")
+    await builder.prepare([ENTRY])
+    _, sent = lines_of(builder.build(ENTRY, 0, 10))
+    assert sent["Authorization"] == "Basic dTpw"
+    assert sent["X-Key"] == "k"
