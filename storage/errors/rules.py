@@ -199,7 +199,7 @@ ERRORS = {
     "no html": Rule(
         InvalidSpec,
         "the server has no HTML index page for the directory {}",
-        "Have it list its files as HTML (nginx: `autoindex_format html`)",
+        "Have it list its files as HTML (nginx: `autoindex_format html`, or `json`)",
     ),
     "no index": Rule(
         InvalidSpec,

@@ -7,6 +7,7 @@ import socket
 from contextlib import suppress
 from typing import Any
 
+import fsspec
 import fsspec.asyn
 import fsspec.core
 from fsspec.dircache import DirCache
@@ -14,7 +15,7 @@ from fsspec.dircache import DirCache
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.fsspec.install_hints import missing_package
-from podferry.storage.fsspec.options import HDFS_SCHEMES, SFTP_SCHEMES, Options
+from podferry.storage.fsspec.options import HDFS_SCHEMES, HTTP_SCHEMES, SFTP_SCHEMES, Options
 from podferry.storage.timeouts_and_limits import Limits
 
 SESSION_ATTRIBUTES = ("_s3creator", "_session")
@@ -34,7 +35,7 @@ def open_file_system(uri: Uri, options: Options, limits: Limits) -> tuple[Any, s
         What the file system raises if it cannot connect.
     """
     try:
-        file_system, root = fsspec.core.url_to_fs(f"{uri.scheme}://{uri.bucket}/", **options)
+        file_system, root = _opened(uri, options)
     except ImportError as error:
         # Some file systems import their dependencies only now: hdfs and its pyarrow.
         raise missing_package(uri) from error
@@ -51,6 +52,14 @@ def open_file_system(uri: Uri, options: Options, limits: Limits) -> tuple[Any, s
     if uri.scheme in HDFS_SCHEMES:
         # Its own reads a path as a URL, and cuts off what follows a `#` or `?`.
         file_system._strip_protocol = _unchanged  # noqa: SLF001 - the only place that every call passes
+    return file_system, root
+
+
+def _opened(uri: Uri, options: Options) -> tuple[Any, str]:
+    url = f"{uri.scheme}://{uri.bucket}/"
+    if uri.scheme in HTTP_SCHEMES:  # for fsspec, the colons of http://[::1] separate two URLs
+        return fsspec.get_filesystem_class(uri.scheme)(**options), url
+    file_system, root = fsspec.core.url_to_fs(url, **options)
     return file_system, root
 
 

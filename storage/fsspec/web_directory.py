@@ -14,7 +14,8 @@ from urllib.parse import unquote, urlsplit
 
 from podferry.storage.errors.translate import store_error
 from podferry.storage.fsspec.web_index import WebIndex, comparable_path, directory_shown, read_index
-from podferry.storage.fsspec.web_page import WebPage, WebSite
+from podferry.storage.fsspec.web_json_index import read_json_index
+from podferry.storage.fsspec.web_page import JSON_TYPE, WebPage, WebSite
 from podferry.storage.http.page_detection import PAGE_SUFFIXES, is_html
 from podferry.storage.object_names import checked_name, join
 
@@ -114,7 +115,11 @@ def _page(site: WebSite, name: str, url: str) -> WebPage:
 def _index(site: WebSite, name: str, page: WebPage) -> WebIndex:
     """The index on a page; an error if the page is another one, or only a part of the index."""
     directory = directory_shown(page.url, page.address)
-    index = read_index(page.address, directory or "/", page.text)
+    index = (
+        _json_index(site, name, page)
+        if page.is_json
+        else read_index(page.address, directory or "/", page.text)
+    )
     if index.has_login and (directory is None or not index.names):
         raise site.error("login", name, page)
     if directory is None:
@@ -123,6 +128,13 @@ def _index(site: WebSite, name: str, page: WebPage) -> WebIndex:
     if next_page:
         raise site.error("pages", name, page, f"it links to {next_page}")
     return index
+
+
+def _json_index(site: WebSite, name: str, page: WebPage) -> WebIndex:
+    try:
+        return read_json_index(page.text)
+    except ValueError as error:
+        raise site.error("no html", name, page, f"{JSON_TYPE}, but not as nginx lists files") from error
 
 
 def _is_page(url: str) -> bool:

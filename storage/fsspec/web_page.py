@@ -18,6 +18,7 @@ MAX_PAGE_BYTES = 256 << 20
 """Of one page: about two million files. A page without end must not fill the memory."""
 PAGE_STATUSES = (200, 203)
 """Others below 400 have no page, such as 204, or another one: some servers list similar names with a 300."""
+JSON_TYPE = "application/json"
 PERMANENT_REDIRECTS = (301, 308)
 """RFC 9110, section 15.4: all others may change."""
 BYTE_ORDER_MARKS = {
@@ -39,6 +40,7 @@ class WebPage(NamedTuple):
         statuses: HTTP statuses, those of redirections first.
         text: Its content.
         next_page: The address of the next page by its header (`Link`, RFC 8288), or empty.
+        is_json: Whether it is JSON, as nginx lists a directory on request.
     """
 
     url: str
@@ -46,6 +48,7 @@ class WebPage(NamedTuple):
     statuses: tuple[int, ...]
     text: str
     next_page: str = ""
+    is_json: bool = False
 
 
 class WebSite(NamedTuple):
@@ -121,7 +124,7 @@ class WebSite(NamedTuple):
             statuses = tuple(each.status for each in (*response.history, response))
             text = decoded(data, response.charset or "")
             next_page = str(response.links.get("next", {}).get("url", ""))
-            page = WebPage(url, str(response.url), statuses, text, next_page)
+            page = WebPage(url, str(response.url), statuses, text, next_page, _is_json(response))
         if not page.text.strip():
             raise self.error("no page", name, page, "its body is empty")
         if _ends_early(page.text, response):
@@ -130,7 +133,7 @@ class WebSite(NamedTuple):
 
     async def _body(self, name: str, response: aiohttp.ClientResponse, sniff: bool) -> bytes:
         declared = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        if declared and declared not in HTML_TYPES:
+        if declared and declared not in HTML_TYPES and not _is_json(response):
             if response.url.path.endswith("/"):  # no file's address
                 raise store_error("no html", self.location, name, f"HTTP {response.status}, {declared}")
             raise NotADirectoryError(errno.ENOTDIR, f"no index page, but {declared}")
@@ -146,6 +149,11 @@ class WebSite(NamedTuple):
             ends = f"the body ends after {len(body)} {_of(response)}bytes"
             raise store_error("cut", self.location, name, ends) from error
         return bytes(body)
+
+
+def _is_json(response: aiohttp.ClientResponse) -> bool:
+    """Whether a directory's response is JSON; at the address of a file it would be the file."""
+    return response.content_type == JSON_TYPE and response.url.path.endswith("/")
 
 
 def _of(response: aiohttp.ClientResponse) -> str:

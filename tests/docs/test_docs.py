@@ -14,7 +14,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "ARCHITECTURE.md",
     ROOT / "CHANGELOG.md",
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
 BLOCK = re.compile(
     r"(?:<!-- (?:not run|cluster): (?P<why>[^>]+) -->\n)?```(?P<language>sh|python)\n(?P<code>.*?)```",

@@ -39,6 +39,8 @@ DEBIAN = {
     "prometheus": Debian("2", "usr/bin/prometheus", ("prometheus",)),
     "sshd": Debian("9", "usr/sbin/sshd", ("openssh-server", "openssh-sftp-server", "libwrap0")),
     "sftp": Debian("9", "usr/bin/sftp", ("openssh-client", "libedit2")),
+    "nginx": Debian("1", "usr/sbin/nginx", ("nginx",)),
+    "wget": Debian("1", "usr/bin/wget", ("wget",)),
     "vsftpd": Debian("3", "usr/sbin/vsftpd", ("vsftpd", "libwrap0")),
     "lftp": Debian("4", "usr/bin/lftp", ("lftp",)),
 }

@@ -11,17 +11,13 @@ from yarl import URL
 from podferry.contract.errors import AccessDenied, CredentialsMissing, InvalidSpec
 from podferry.contract.manifest import encode_manifest
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.fetch.fetcher import Fetcher
-from podferry.sidecar.fetch.plan import plan_fetch
-from podferry.sidecar.fetch.source import FetchSource
-from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.factory import open_store
 from podferry.storage.http.origin_headers import is_same_server
 from podferry.storage.listing.dataset import open_dataset
 from podferry.storage.memory.store import CONTENTS, Content
 from podferry.storage.store import StoreConfig
+from tests.support.staged import staged
 
 BASIC = "Basic " + base64.b64encode(b"user:password").decode()
 KEYS = {"HTTP_USERNAME": "user", "HTTP_PASSWORD": "password", "HTTP_HEADERS": "X-Key: secret"}
@@ -65,27 +61,12 @@ async def elsewhere(answering):
     return server
 
 
-async def contents(uri: str, config: StoreConfig, folder) -> dict[str, bytes]:
-    """The staged files after a prefetch, and what the pool fetched of them."""
-    (folder / "stage").mkdir()
-    dataset = await open_dataset(parse_uri(uri), config)
-    stage = StagingDir(folder / "stage", folder / "claims")
-    counters = TransferCounters()
-    settings = PrefetchSettings(in_flight=2, attempts=1)
-    try:
-        plan = plan_fetch(dataset.manifest, stage.claim(dataset.manifest), settings)
-        await Fetcher(plan, FetchSource(dataset.store), stage, settings, counters=counters).run()
-    finally:
-        stage.close()
-        await dataset.store.close()
-    assert counters.jobs == 1, "the file that is not redirected is fetched by the pool"
-    return {path.name: path.read_bytes() for path in (folder / "stage").iterdir() if path.is_file()}
-
-
 async def test_credentials_stay_at_the_server(answering, elsewhere, tmp_path) -> None:
     server = Guarded(elsewhere.url)
     uri = f"{await answering(server.handle)}/set"
-    found = await contents(uri, StoreConfig(credentials=KEYS), tmp_path)
+    counters = TransferCounters()
+    found = await staged(uri, StoreConfig(credentials=KEYS), tmp_path, counters)
+    assert counters.jobs == 1, "the file that is not redirected is fetched by the pool"
     assert found == {"a": b"here", "b": b"elsewhere"}
     assert server.key == "secret"
     assert elsewhere.fields == []

@@ -1,0 +1,142 @@
+"""Web servers as they are: nginx with a password, over IPv6, in JSON, with odd names; a cut in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from podferry.contract.errors import AccessDenied, CredentialsMissing, FerryError, InvalidSpec
+from podferry.contract.uri import Uri, parse_uri
+from podferry.storage.factory import open_store
+from podferry.storage.listing.dataset import open_dataset
+from podferry.storage.store import StoreConfig
+from tests.support.cut_relay import cut_relay
+from tests.support.nginx import INDEX, nginx, password_file
+from tests.support.request_builder_contract import *  # noqa: F403
+from tests.support.staged import staged
+
+KEYS = {"username": "user", "password": "pass word"}
+FILES = {
+    "a": b"a",
+    "A": b"case",
+    "a b#c?d%20%.bin": b"odd",
+    "sub/<&amp;>/ü日本": b"deep",
+    "sub/" + "x" * 255: b"long",
+    'sub/it\'s "so"; a=b,c+d@e!(f)[g]{h}': b"quotes",
+}
+LISTINGS = {"html": INDEX, "json": f"{INDEX} autoindex_format json;"}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    root = tmp_path / "files"
+    for name, data in FILES.items():
+        path = root / "set" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return root
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    (tmp_path / "nginx").mkdir()
+    return tmp_path / "nginx"
+
+
+@pytest.fixture
+def address(tmp_path: Path, own: Path) -> Iterator[str]:
+    with nginx(tmp_path, own) as address:
+        yield address
+
+
+# What the connection pool sends, as the contract on requests has it.
+
+
+@pytest.fixture
+async def store(address: str, fresh: str):
+    store = open_store(Uri("http", address, fresh))
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def put(tmp_path: Path, fresh: str):
+    async def put(name: str, data: bytes) -> None:
+        path = tmp_path / fresh / name
+        await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
+        await asyncio.to_thread(path.write_bytes, data)
+        written = next(seconds)  # nginx tells versions apart by size and by the second of writing
+        os.utime(path, (written, written))
+
+    seconds = count(1_700_000_000)
+    return put
+
+
+@pytest.fixture
+def remove(tmp_path: Path, fresh: str):
+    async def remove(names: list[str]) -> None:
+        for name in names:
+            await asyncio.to_thread((tmp_path / fresh / name).unlink)
+
+    return remove
+
+
+@pytest.fixture
+def listed(store):
+    return store.stat
+
+
+@pytest.mark.parametrize("listing", LISTINGS)
+async def test_all_names_are_staged(listing: str, files: Path, own: Path, tmp_path: Path) -> None:
+    with nginx(files, own, LISTINGS[listing]) as address:
+        assert await staged(f"http://{address}/set", StoreConfig(), tmp_path) == FILES
+
+
+async def test_over_ipv6(files: Path, own: Path, tmp_path: Path) -> None:
+    with nginx(files, own) as address:
+        port = address.rpartition(":")[2]
+        assert await staged(f"http://[::1]:{port}/set", StoreConfig(), tmp_path) == FILES
+
+
+async def test_with_a_password(files: Path, own: Path, tmp_path: Path) -> None:
+    guard = password_file(own / "users", KEYS["username"], KEYS["password"])
+    with nginx(files, own, f"{INDEX} {guard}") as address:
+        uri = f"http://{address}/set"
+        assert await staged(uri, StoreConfig(credentials=KEYS), tmp_path) == FILES
+        with pytest.raises(CredentialsMissing, match="Set HTTP_USERNAME"):
+            await open_dataset(parse_uri(uri), StoreConfig())
+        with pytest.raises(AccessDenied, match=r"rejects the credentials.*read: username, password"):
+            await open_dataset(parse_uri(uri), StoreConfig(credentials={**KEYS, "password": "other"}))
+
+
+async def test_a_directory_that_may_be_read_but_not_listed(files: Path, own: Path) -> None:
+    with nginx(files, own, f"{INDEX} location /set/sub/ {{ autoindex off; }}") as address:
+        with pytest.raises(FerryError, match="/set/sub"):
+            await open_dataset(parse_uri(f"http://{address}/set"), StoreConfig())
+        store = open_store(parse_uri(f"http://{address}/set"))
+        assert bytes(await store.read("sub/<&amp;>/ü日本")) == b"deep"
+        await store.close()
+
+
+@pytest.mark.parametrize("name", [b"\xff\xfe.bin", b"sub/latin-\xe9"])
+async def test_a_name_that_is_not_text_is_named(name: bytes, files: Path, own: Path) -> None:
+    Path(os.fsdecode(bytes(files) + b"/set/" + name)).write_bytes(b"x")
+    with nginx(files, own) as address, pytest.raises(InvalidSpec, match="not in UTF-8"):
+        await open_dataset(parse_uri(f"http://{address}/set"), StoreConfig())
+
+
+async def test_a_cut_in_the_middle_is_resumed(files: Path, own: Path, tmp_path: Path) -> None:
+    data = b"".join(hashlib.sha256(b"%d" % number).digest() for number in range(1 << 20))
+    (files / "set/large").write_bytes(data)
+    with nginx(files, own) as address:
+        async with cut_relay(address, after=3 << 20, cuts=2) as relay:
+            found = await staged(f"http://{relay.address}/set", StoreConfig(), tmp_path)
+    assert found == {**FILES, "large": data}
+    assert relay.cuts == 0, "the connections were cut"
+    assert relay.passed < 2 * len(data), "what had arrived was not sent again"
