@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import TextIO
 
-CODES = {"red": 31, "yellow": 33}
+CODES = {"red": 31, "green": 32, "yellow": 33}
 """ECMA-48, "Select graphic rendition"."""
 
 

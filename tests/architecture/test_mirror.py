@@ -20,6 +20,7 @@ TESTED_ELSEWHERE = {
     "storage/credentials/ambient.py": "tests/storage/credentials/test_sources.py",
     "storage/timeouts_and_limits.py": "tests/storage/fsspec/test_store.py",
     "storage/store.py": "tests/storage/test_store_contract.py",
+    "storage/doctor/finding.py": "tests/storage/doctor/test_diagnosis.py",
     "storage/engine.py": "tests/storage/test_engines.py",
 }
 """Modules of values or protocols, or started as processes, and the tests that run them."""

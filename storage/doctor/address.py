@@ -1,0 +1,44 @@
+"""Where a store's server is."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import msgspec
+
+from podferry.contract.uri import Uri
+from podferry.storage.request_builder import Origin, request_address
+from podferry.storage.store import Store, StoreConfig
+
+DEFAULT_PORTS = {"sftp": 22, "ssh": 22, "ftp": 21, "ftps": 990, "smb": 445}
+"""Of schemes whose URI names the host. Source: IANA's registry of service names and port numbers."""
+
+
+class ServerAddress(msgspec.Struct, frozen=True):
+    """A server.
+
+    Attributes:
+        origin: Where to connect, and whether with TLS.
+        speaks_http: Whether a plain HTTP request gets a response.
+    """
+
+    origin: Origin
+    speaks_http: bool
+
+
+def address_of(store: Store, uri: Uri, config: StoreConfig) -> ServerAddress | None:
+    """The server of an opened store; None for local ones, and where only the engine knows."""
+    if store.request_builder is not None:
+        return ServerAddress(store.request_builder.origin, speaks_http=True)
+    if config.endpoint is not None:
+        address = request_address(config.endpoint, config.network)
+        return None if address is None else ServerAddress(address.origin, speaks_http=True)
+    return _host_of(uri)
+
+
+def _host_of(uri: Uri) -> ServerAddress | None:
+    if uri.scheme not in DEFAULT_PORTS:
+        return None
+    split = urlsplit(f"//{uri.bucket}")
+    port = split.port or DEFAULT_PORTS[uri.scheme]
+    return ServerAddress(Origin(split.hostname or "", port, tls=False), speaks_http=False)

@@ -1,0 +1,28 @@
+import pytest
+
+from podferry.contract.uri import parse_uri
+from podferry.storage.doctor.address import address_of
+from podferry.storage.factory import open_store
+from podferry.storage.store import StoreConfig
+from tests.support.store_calls import KEYS
+
+
+@pytest.mark.parametrize(
+    ("uri", "endpoint", "place"),
+    [
+        ("s3://b/x", "http://store:9000", ("store", 9000, False)),
+        ("s3://b/x", "https://[2001:db8::1]", ("2001:db8::1", 443, True)),
+        ("https://user.example/x", None, ("user.example", 443, True)),
+        ("sftp://me@host/x", None, ("host", 22, False)),
+        ("sftp://me@[2001:db8::1]:2222/x", None, ("2001:db8::1", 2222, False)),
+        ("ftp://host:80/x", None, ("host", 80, False)),
+        ("memory://b/x", None, None),
+        ("file:///x", None, None),
+    ],
+)
+async def test_where_the_server_is(uri, endpoint, place):
+    parsed, config = parse_uri(uri), StoreConfig(endpoint=endpoint, credentials=KEYS)
+    store = open_store(parsed, config)
+    found = address_of(store, parsed, config)
+    await store.close()
+    assert (found and (found.origin.host, found.origin.port, found.origin.tls)) == place
