@@ -11,8 +11,9 @@ from podferry.storage.fsspec.engine import FSSPEC
 from podferry.storage.local.engine import LOCAL
 from podferry.storage.memory.engine import MEMORY
 from podferry.storage.obstore.engine import OBSTORE
+from podferry.storage.smb.engine import SMB
 
-BUILT_IN = (OBSTORE, LOCAL, MEMORY, FSSPEC)
+BUILT_IN = (OBSTORE, LOCAL, MEMORY, SMB, FSSPEC)
 """In the order of choice: the first one that names a scheme opens it. fsspec opens what nobody names."""
 ENTRY_POINTS = "podferry.engines"
 """The group of entry points by which a package adds an engine; each is an `Engine`."""

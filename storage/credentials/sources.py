@@ -20,7 +20,7 @@ from podferry.storage.store import StoreConfig
 
 VARIABLE_PREFIXES = (
     *("AWS_", "AZURE_", "BOS_", "GOOGLE_", "FSSPEC_", "OSS_", "STORAGE_EMULATOR_HOST"),
-    *("WEBDAV_", "HF_TOKEN", "HF_ENDPOINT"),
+    *("SMB_", "WEBDAV_", "HF_TOKEN", "HF_ENDPOINT"),
     *web_variables("HTTP_"),  # not HTTP_PROXY
 )
 """Of the variables that are read; `FSSPEC_<SCHEME>_<OPTION>` is fsspec's own convention."""

@@ -15,7 +15,6 @@ EXTRAS = {
     "oss": "oss",
     "sftp": "sftp",
     "ssh": "sftp",
-    "smb": "smb",
     "hdfs": "hdfs",
 }
 """podferry's extra that installs the fsspec package of a scheme."""

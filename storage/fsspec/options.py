@@ -80,7 +80,6 @@ def _vendor(uri: Uri) -> Callable[[Uri, StoreConfig, Limits], tuple[Options, Sto
         "oss": _oss,
         **dict.fromkeys(SFTP_SCHEMES, _sftp),
         "ftp": _ftp,
-        "smb": _host,
         **dict.fromkeys(HDFS_SCHEMES, _hdfs),
     }
     return by_scheme.get(uri.scheme, _plain)

@@ -22,6 +22,11 @@ TESTED_ELSEWHERE = {
     "storage/store.py": "tests/storage/test_store_contract.py",
     "storage/doctor/finding.py": "tests/storage/doctor/test_diagnosis.py",
     "storage/engine.py": "tests/storage/test_engines.py",
+    **{
+        f"storage/smb/{name}.py": "tests/servers/test_smb.py"
+        for name in ("connections", "login", "reads", "store", "writes")
+    },
+    "storage/smb/nt_status.py": "tests/storage/smb/test_errors.py",
 }
 """Modules of values or protocols, or started as processes, and the tests that run them."""
 

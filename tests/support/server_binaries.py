@@ -28,11 +28,13 @@ class Debian(NamedTuple):
         version: Of the first package, roughly: it names the folder.
         program: Its path.
         packages: The program's, and those of libraries that a small system lacks.
+        complete: Whether to add every package that installing them would add.
     """
 
     version: str
     program: str
     packages: tuple[str, ...]
+    complete: bool = False
 
 
 DEBIAN = {
@@ -43,6 +45,7 @@ DEBIAN = {
     "wget": Debian("1", "usr/bin/wget", ("wget",)),
     "vsftpd": Debian("3", "usr/sbin/vsftpd", ("vsftpd", "libwrap0")),
     "lftp": Debian("4", "usr/bin/lftp", ("lftp",)),
+    "samba": Debian("4", "usr/sbin/smbd", ("samba", "smbclient"), complete=True),
 }
 
 
@@ -108,16 +111,28 @@ def _debian(name, folder):
     if os.geteuid() == 0:  # lists may be old or absent; they need root
         _run(["apt-get", WAITS, "update", "-q"], folder)
     # Without privileges of its own, `_apt` could not write to this folder.
-    _run(["apt-get", "-oAPT::Sandbox::User=", "download", "-q", *DEBIAN[name].packages], folder)
+    _run(["apt-get", "-oAPT::Sandbox::User=", "download", "-q", *_packages(DEBIAN[name])], folder)
     for package in folder.glob("*.deb"):
         _run(["dpkg-deb", "--extract", str(package), str(folder)], folder)
         package.unlink()
 
 
+def _packages(debian):
+    if not debian.complete:
+        return debian.packages
+    command = ["apt-get", "--simulate", "--no-install-recommends", "install", *debian.packages]
+    plan = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    missing = (line.split()[1] for line in plan.splitlines() if line.startswith("Inst "))
+    return sorted({*debian.packages, *missing})
+
+
 def libraries(name):
     """The variable with which a program of `DEBIAN` finds the libraries that came with it."""
     home = Path(str(installed(name)).removesuffix(f"/{DEBIAN[name].program}"))
-    folders = [str(folder) for folder in home.glob("usr/lib/*-linux-*")]
+    # Samba's own are in a folder of their own.
+    folders = [
+        str(folder) for found in ("*-linux-*", "*-linux-*/samba") for folder in home.glob(f"usr/lib/{found}")
+    ]
     return {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
 
 

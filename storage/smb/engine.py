@@ -1,0 +1,19 @@
+"""What the engine of SMB declares."""
+
+from podferry.storage.engine import Engine, Scheme
+
+SMB = Engine(
+    name="smb",
+    store="podferry.storage.smb.store:SmbStore",
+    requires=("spnego", "cryptography"),
+    extra="smb",
+    schemes=(
+        Scheme(
+            names=("smb",),
+            page="smb",
+            tested_on="Samba",
+            credentials=("SMB_USERNAME", "SMB_PASSWORD", "SMB_DOMAIN"),
+            exclusive_create=True,
+        ),
+    ),
+)

@@ -1,0 +1,67 @@
+"""Cuts what arrives into frames: each has its length before it. Source: MS-SMB2 section 2.1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from podferry.storage.smb.messages import HEADER
+from podferry.storage.smb.nt_status import ProtocolError
+
+BUFFER_BYTES = 256 * 1024
+"""For frames of small files. A larger frame gets a buffer of its own, which its reader keeps."""
+MAX_FRAME_BYTES = (1 << 24) - 1
+"""The most that the length before a frame can say."""
+LENGTH = 4
+"""Bytes of the length before a frame."""
+
+
+class FrameBuffer:
+    """Where a connection's bytes arrive. A large frame arrives where it stays: nothing copies it."""
+
+    def __init__(self) -> None:
+        self._buffer = memoryview(bytearray(BUFFER_BYTES))
+        self._large: memoryview | None = None
+        self._filled = 0
+
+    def space(self) -> memoryview:
+        """Where the next bytes go."""
+        return (self._buffer if self._large is None else self._large)[self._filled :]
+
+    def arrived(self, count: int) -> Iterator[memoryview]:
+        """The frames that are complete with these bytes.
+
+        Raises:
+            ProtocolError: What arrives are no frames of SMB 2.
+        """
+        self._filled += count
+        if self._large is None:
+            yield from self._small_frames()
+        elif self._filled == len(self._large):
+            frame, self._large, self._filled = self._large, None, 0
+            yield frame
+
+    def _small_frames(self) -> Iterator[memoryview]:
+        start = 0
+        while self._filled - start >= LENGTH:
+            length = int.from_bytes(self._buffer[start : start + LENGTH], "big")
+            if not HEADER.size <= length <= MAX_FRAME_BYTES:
+                raise ProtocolError("the server does not speak SMB 2")
+            begin, end = start + LENGTH, start + LENGTH + length
+            if end > self._filled:
+                if LENGTH + length > BUFFER_BYTES:
+                    self._continue_in_own_buffer(begin, length)
+                    return
+                break
+            yield memoryview(bytearray(self._buffer[begin:end]))
+            start = end
+        rest = self._filled - start
+        if start and rest:
+            self._buffer[:rest] = bytes(self._buffer[start : self._filled])
+        self._filled = rest
+
+    def _continue_in_own_buffer(self, begin: int, length: int) -> None:
+        """Prepare for the rest of a large frame."""
+        self._large = memoryview(bytearray(length))
+        arrived = self._filled - begin
+        self._large[:arrived] = self._buffer[begin : self._filled]
+        self._filled = arrived

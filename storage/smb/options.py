@@ -1,0 +1,98 @@
+"""Where a share is, and who logs in: read from the URI and the credentials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+import msgspec
+
+from podferry.contract.errors import CredentialsMissing, InvalidSpec
+from podferry.contract.uri import Uri
+from podferry.storage.credentials.sources import is_true
+
+PORT = 445
+USER_KEYS = ("SMB_USERNAME", "username", "azurestorageaccountname")
+PASSWORD_KEYS = ("SMB_PASSWORD", "password", "azurestorageaccountkey")
+"""The variables, the keys of a Secret of the type kubernetes.io/basic-auth, and those of Azure Files' CSI
+driver. Source: kubernetes-sigs/azurefile-csi-driver, docs/driver-parameters.md."""
+DOMAIN_KEYS = ("SMB_DOMAIN", "domain")
+KEYS = (*USER_KEYS, *PASSWORD_KEYS, *DOMAIN_KEYS, "SMB_GUEST", "SMB_ENCRYPTION")
+
+
+class SmbOptions(msgspec.Struct, frozen=True):
+    """How to reach a share. Never printed.
+
+    Attributes:
+        host, port, share: Where it is.
+        user: With its domain, if it has one; empty for a guest.
+        password: Of the user.
+        guest: Whether to log in without an account, and so without signatures.
+        encrypt: Whether to encrypt even if the server does not insist.
+        names: Of the credentials that were read, for messages.
+    """
+
+    host: str
+    port: int
+    share: str
+    user: str
+    password: str
+    guest: bool
+    encrypt: bool
+    names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"SmbOptions({self.host}:{self.port}, {self.share})"
+
+
+def read_options(uri: Uri, credentials: Mapping[str, str]) -> SmbOptions:
+    """Where the share of a URI is, and who logs in.
+
+    Raises:
+        InvalidSpec: The URI names no share, or no valid port.
+        CredentialsMissing: There is no user or no password.
+    """
+    host, port, user = _address(uri)
+    share = uri.key.partition("/")[0]
+    if not share:
+        remedy = f"Write smb://{uri.bucket}/SHARE/path"
+        raise InvalidSpec.of("the URI names no share", str(uri), remedy)
+    user = user or _first(credentials, USER_KEYS)
+    names = tuple(name for name in KEYS if name in credentials)
+    guest = is_true(credentials.get("SMB_GUEST", "")) and not user
+    if not guest:
+        _check(uri, user, credentials, names)
+    domain = _first(credentials, DOMAIN_KEYS)
+    account = f"{domain}\\{user}" if domain and user and not set("\\@") & set(user) else user
+    encrypt = credentials.get("SMB_ENCRYPTION", "").strip().lower() in {"required", "true", "1", "yes", "on"}
+    return SmbOptions(host, port, share, account, _first(credentials, PASSWORD_KEYS), guest, encrypt, names)
+
+
+def _address(uri: Uri) -> tuple[str, int, str]:
+    """Host, port and user of a URI."""
+    user, _, place = uri.bucket.rpartition("@")
+    try:
+        split = urlsplit(f"smb://{place}")
+        return split.hostname or "", split.port or PORT, user.replace(";", "\\")
+    except ValueError as error:
+        remedy = "Write smb://HOST:PORT/share/path, an IPv6 address in brackets"
+        raise InvalidSpec.of("the URI names no valid host and port", str(uri), remedy) from error
+
+
+def _check(uri: Uri, user: str, credentials: Mapping[str, str], names: tuple[str, ...]) -> None:
+    missing = "user" if not user else "" if _has(credentials, PASSWORD_KEYS) else "password"
+    if missing:
+        measured = f"read: {', '.join(names)}" if names else "no credentials were read"
+        remedy = (
+            "Set SMB_USERNAME and SMB_PASSWORD (SMB_DOMAIN for a domain's account) in the environment or in "
+            "the Secret; for a share without accounts set SMB_GUEST=true"
+        )
+        raise CredentialsMissing.of(f"there is no {missing} for {uri}", measured, remedy)
+
+
+def _first(credentials: Mapping[str, str], keys: tuple[str, ...]) -> str:
+    return next((credentials[key] for key in keys if credentials.get(key)), "")
+
+
+def _has(credentials: Mapping[str, str], keys: tuple[str, ...]) -> bool:
+    return any(key in credentials for key in keys)

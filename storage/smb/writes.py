@@ -1,0 +1,207 @@
+"""Writes files of a share: whole, or not at all.
+
+A file is written under a temporary name and renamed. A rename that refuses a name that is taken is no proof
+that no other did the same: Samba looks and then renames. So an exclusive write creates the file under its own
+name, which only one of several can; it is marked as deleted at once and until it is complete. Nobody can open
+it before, and if the connection is lost, the server removes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from podferry.contract.errors import InvalidSpec
+from podferry.storage.errors.translate import StoreLocation
+from podferry.storage.object_names import temporary_name
+from podferry.storage.smb.connection import Connection
+from podferry.storage.smb.directories import Lister
+from podferry.storage.smb.file_names import server_name, server_path
+from podferry.storage.smb.information import rename, set_deleted
+from podferry.storage.smb.login import Share
+from podferry.storage.smb.messages import (
+    SHARE_NOTHING,
+    Access,
+    Disposition,
+    Options,
+    Request,
+    Response,
+    bytes_written,
+    close,
+    create,
+    created,
+    flush,
+    write,
+)
+from podferry.storage.smb.nt_status import (
+    ACCESS_DENIED,
+    DELETE_PENDING,
+    OBJECT_PATH_NOT_FOUND,
+    SHARING_VIOLATION,
+    SUCCESS,
+    ConnectionLost,
+    StatusError,
+)
+from podferry.storage.smb.reads import answered
+from podferry.storage.timeouts_and_limits import MIB
+from podferry.storage.write_body import BodySource
+
+MAX_WRITE_BYTES = 1 * MIB
+"""Of one request; larger ones are no faster, and each is copied."""
+IN_USE = frozenset({SHARING_VIOLATION, DELETE_PENDING, ACCESS_DENIED})
+"""What a server answers while somebody has a file open that is to be replaced."""
+BEING_CREATED = frozenset({SHARING_VIOLATION, DELETE_PENDING})
+PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+"""Seconds between attempts while a file is in use."""
+MISSING = 0xC0000034
+
+
+class Writer:
+    """Writes files of one store.
+
+    Args:
+        location: Of the store, for errors.
+        base: The path of the store below its share.
+        lister: Finds names that differ in case.
+    """
+
+    def __init__(self, location: StoreLocation, base: str, lister: Lister) -> None:
+        self._location, self._base, self._lister = location, base, lister
+
+    async def replace(self, share: Share, name: str, source: BodySource) -> None:
+        """Write a file under a temporary name, and rename it."""
+        target, temporary = self._path(name), self._path(temporary_name(name))
+        await self._check_case(share, name)
+        connection = share.connection
+        handle = await self._create(connection, temporary, Access.WRITE, SHARE_NOTHING)
+        try:
+            await self._fill(share, handle, source)
+            await answered(connection, flush(handle))
+            await self._rename(connection, handle, target)
+        except BaseException:
+            with suppress(ConnectionLost):
+                await asyncio.shield(connection.call(set_deleted(True, handle), close(handle)))
+            raise
+        await answered(connection, close(handle))
+
+    async def create(self, share: Share, name: str, body: bytes) -> None:
+        """Create a file that does not exist; raises `StatusError` if it does."""
+        target = self._path(name)
+        await self._check_case(share, name)
+        connection = share.connection
+        handle = await self._create_exclusively(connection, target)
+        try:
+            if body:
+                await self._write_all(share, handle, 0, memoryview(body))
+            await answered(connection, flush(handle))
+            await answered(connection, set_deleted(False, handle))
+        except BaseException:
+            with suppress(ConnectionLost):
+                await asyncio.shield(connection.call(close(handle)))
+            raise
+        await answered(connection, close(handle))
+
+    async def delete(self, share: Share, name: str) -> None:
+        """Delete a file; a missing one is ignored."""
+        request = create(self._path(name), Access.DELETE, options=Options.FILE | Options.DELETE_ON_CLOSE)
+        first, second = await share.connection.call(request, close())
+        for response in (first, second):
+            if response.status != SUCCESS:
+                raise StatusError(response.status)
+
+    def _path(self, name: str) -> str:
+        path = server_path(name)
+        return f"{self._base}\\{path}" if self._base else path
+
+    async def _check_case(self, share: Share, name: str) -> None:
+        """Raise `InvalidSpec` if another file has the name but for its case: it would be replaced."""
+        parent, _, last = name.rpartition("/")
+        path = self._path(parent) if parent else self._base
+        sent = server_name(last)
+        others = [found for found in await self._lister.names_like(share, path, sent) if found != sent]
+        if others:
+            what = f"{self._location.uri / name} differs only in case from a file that is there"
+            raise InvalidSpec.of(what, others[0], "Choose another name: to a share they are one file")
+
+    async def _create_exclusively(self, connection: Connection, path: str) -> bytes:
+        for pause in (*PAUSES, None):
+            try:
+                return await self._create(connection, path, Access.WRITE, SHARE_NOTHING, set_deleted(True))
+            except StatusError as error:
+                # Somebody creates it just now; if that fails, nothing will be there.
+                if error.status not in BEING_CREATED or pause is None:
+                    raise
+                await asyncio.sleep(pause)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def _create(
+        self, connection: Connection, path: str, access: int, share: int, *then: Request
+    ) -> bytes:
+        """Create a file, and the directories above it if they are missing; its handle."""
+        request = create(path, access, Disposition.CREATE, Options.FILE, share)
+        responses = await connection.call(request, *then)
+        if responses[0].status in {OBJECT_PATH_NOT_FOUND, MISSING}:
+            await self._make_directories(connection, path)
+            responses = await connection.call(request, *then)
+        return await self._handle(connection, responses)
+
+    async def _handle(self, connection: Connection, responses: list[Response]) -> bytes:
+        first, *others = responses
+        if first.status != SUCCESS:
+            raise StatusError(first.status)
+        handle = created(first).handle
+        for response in others:
+            if response.status != SUCCESS:
+                await connection.call(close(handle))
+                raise StatusError(response.status)
+        return handle
+
+    async def _make_directories(self, connection: Connection, path: str) -> None:
+        parts = path.split("\\")[:-1]
+        for count in range(1, len(parts) + 1):
+            directory = "\\".join(parts[:count])
+            await answered(
+                connection,
+                create(directory, Access.ATTRIBUTES, Disposition.OPEN_OR_CREATE, Options.DIRECTORY),
+                close(),
+            )
+
+    async def _fill(self, share: Share, handle: bytes, source: BodySource) -> None:
+        """Write the body: a part is read while the one before it is sent."""
+        start, sending = 0, None
+        try:
+            while part := await asyncio.to_thread(source.next_part):
+                if sending is not None:
+                    await sending
+                sending = asyncio.ensure_future(self._write_all(share, handle, start, memoryview(part)))
+                start += len(part)
+            if sending is not None:
+                await sending
+        except BaseException:
+            if sending is not None:
+                sending.cancel()
+                await asyncio.gather(sending, return_exceptions=True)
+            raise
+
+    async def _write_all(self, share: Share, handle: bytes, start: int, data: memoryview) -> None:
+        most = min(MAX_WRITE_BYTES, share.negotiated.max_write, share.connection.max_payload)
+
+        async def put(offset: int) -> None:
+            chunk = data[offset : offset + most]
+            while chunk:
+                (response,) = await answered(share.connection, write(handle, start + offset, chunk))
+                count = bytes_written(response)
+                if not 0 < count <= len(chunk):
+                    raise ConnectionLost(f"the server has written {count} of {len(chunk)} bytes")
+                chunk, offset = chunk[count:], offset + count
+
+        await asyncio.gather(*(put(offset) for offset in range(0, len(data), most)))
+
+    async def _rename(self, connection: Connection, handle: bytes, target: str) -> None:
+        for pause in (*PAUSES, None):
+            (response,) = await connection.call(rename(handle, target, replace=True))
+            if response.status == SUCCESS:
+                return
+            if response.status not in IN_USE or pause is None:
+                raise StatusError(response.status)
+            await asyncio.sleep(pause)

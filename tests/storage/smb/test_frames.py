@@ -1,0 +1,37 @@
+"""Frames are cut where they end, however they arrive."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podferry.storage.smb.frames import BUFFER_BYTES, FrameBuffer
+from podferry.storage.smb.nt_status import ProtocolError
+
+
+def pushed(buffer, data, piece):
+    found = []
+    while data:
+        space = buffer.space()
+        count = min(len(space), piece, len(data))
+        space[:count] = data[:count]
+        data = data[count:]
+        found += [bytes(frame) for frame in buffer.arrived(count)]
+    return found
+
+
+FRAMES = st.lists(
+    st.sampled_from([64, 65, 1000, 65_000, BUFFER_BYTES - 4, BUFFER_BYTES, 400_000]), max_size=6
+)
+
+
+@given(FRAMES, st.sampled_from([1 << 20, 65_536, 7777, 1001]))
+def test_whatever_the_pieces(sizes, piece):
+    frames = [bytes([index + 1]) * size for index, size in enumerate(sizes)]
+    data = b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames)
+    assert pushed(FrameBuffer(), data, piece) == frames
+
+
+@pytest.mark.parametrize("length", [0, 63, 1 << 24, (1 << 32) - 1])
+def test_a_length_that_none_has(length):
+    with pytest.raises(ProtocolError, match="SMB 2"):
+        pushed(FrameBuffer(), length.to_bytes(4, "big") + bytes(100), 104)
