@@ -69,10 +69,20 @@ class Site:
         if scheme == "hdfs":
             serving = import_module("tests.support.hadoop").hadoop(self._folder / "server")
             return Uri(scheme, self._stack.enter_context(serving), "a set")
+        if scheme == "smb":
+            return self._share()
         files = self._folder / "files"
         if scheme == "file":
             return parse_uri(str(files / "a set"))
         return Uri(scheme, self._stack.enter_context(self._server(scheme, files)), "a set")
+
+    def _share(self) -> Uri:
+        served = import_module("tests.support.samba")
+        self.variables = served.KEYS
+        for name in ("share", "samba"):
+            (self._folder / name).mkdir()
+        server = self._stack.enter_context(served.samba(self._folder / "share", self._folder / "samba"))
+        return Uri("smb", server.address, f"{served.SHARE}/a set")
 
     def _server(self, scheme: str, files: Path):
         if scheme in {"ftp", "sftp"}:
@@ -117,7 +127,7 @@ def called(*words: str, variables: dict[str, str]) -> str:
 @pytest.mark.parametrize("scheme", SCHEMES)
 async def test_a_file_is_listed_and_read(scheme: str, site: Site, tmp_path: Path) -> None:
     uri = site.uri(scheme)
-    if scheme in {*BUCKETS, "hdfs"}:
+    if scheme in {*BUCKETS, "hdfs", "smb"}:  # a name of the file is none for every server
         await put(uri, site)
     endpoint = ["--endpoint", site.endpoint] if site.endpoint else []
     assert NAME in called("dataset", "ls", str(uri), *endpoint, variables=site.variables)

@@ -13,6 +13,8 @@ KEYS = {
     "AZURE_STORAGE_ACCOUNT_NAME": "account",
     "AZURE_STORAGE_ACCOUNT_KEY": "c2VjcmV0",
     "GOOGLE_SKIP_SIGNATURE": "true",
+    "SMB_USERNAME": "user",
+    "SMB_PASSWORD": "password",
 }
 """Credentials that are well formed: a store opens without sending anything."""
 
