@@ -92,6 +92,10 @@ class Site:
         rclone, log = import_module("tests.support.rclone"), self._folder / "server/log"
         if scheme == "sftp":
             return rclone.rclone(files, "sftp", log, "--user", LOGIN["USERNAME"], "--pass", LOGIN["PASSWORD"])
+        if scheme == "webdav":
+            dav = import_module("tests.support.webdav_servers")
+            self.variables = dav.KEYS
+            return dav.rclone_webdav(files, log.parent)
         if scheme == "http":
             return rclone.rclone(files, "http", log)
         certificate, key = rclone.certificate_for_loopback(log.parent)

@@ -75,20 +75,29 @@ def fsspec_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 async def served(kind: str, answering) -> Site:
     server = ListingServer()
     engine, _, scheme = kind.partition(" ")
-    handlers = {"s3": server.s3, "az": server.azure, "http": server.index}
+    handlers = {"s3": server.s3, "az": server.azure, "http": server.index, "webdav": server.webdav}
     endpoint = await answering(handlers[scheme])
 
     def mend() -> None:
         server.refused = False
 
-    if scheme == "http":
-        return Site(f"{endpoint}/d", mend)
+    if scheme in {"http", "webdav"}:
+        return Site(f"{endpoint.replace('http', scheme)}/d", mend)
     keys = AZURE_KEYS if scheme == "az" else S3_KEYS
     config = StoreConfig(endpoint=f"{endpoint}/k" if scheme == "az" else endpoint, credentials=keys)
     return Site(f"{scheme}://bucket/d?engine={engine}", mend, config)
 
 
-KINDS = ["memory", "local", "fsspec file", "obstore s3", "obstore az", "fsspec s3", "fsspec http"]
+KINDS = [
+    "memory",
+    "local",
+    "fsspec file",
+    "obstore s3",
+    "obstore az",
+    "fsspec s3",
+    "fsspec http",
+    "webdav webdav",
+]
 
 
 @pytest.fixture(params=KINDS)
@@ -122,4 +131,4 @@ async def test_it_is_an_error_until_it_is_complete(site: Site, quick) -> None:
 
 
 def test_every_engine_is_here() -> None:
-    assert {kind.split()[0] for kind in KINDS} == {"memory", "local", "fsspec", "obstore"}
+    assert {kind.split()[0] for kind in KINDS} == {"memory", "local", "fsspec", "obstore", "webdav"}

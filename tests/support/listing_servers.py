@@ -7,6 +7,8 @@ from xml.sax.saxutils import escape
 
 from aiohttp import web
 
+from tests.support.dav_server import DavServer
+
 NAMES = ("d/a", "d/sub/b", "d/sub/c")
 
 
@@ -90,6 +92,15 @@ class ListingServer:
         if names is None:
             return web.Response(status=403, text="<Error><Code>AuthorizationFailure</Code></Error>")
         return xml(azure_page(names, marker=following))
+
+    async def webdav(self, request: web.Request) -> web.StreamResponse:
+        """A WebDAV server. Source: RFC 4918."""
+        if request.path == "/d/sub/" and self.refused:
+            return web.Response(status=403)
+        server = DavServer()
+        server.files = {f"/{name}": b"1" for name in NAMES}
+        server.directories |= {"/d/", "/d/sub/"}
+        return await server.handle(request)
 
     async def index(self, request: web.Request) -> web.Response:
         """A web server with index pages."""

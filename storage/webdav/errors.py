@@ -1,0 +1,50 @@
+"""Errors that only a WebDAV server causes."""
+
+from __future__ import annotations
+
+from podferry.contract.errors import Corrupt, InvalidSpec, Unavailable
+from podferry.contract.uri import Uri
+
+
+def no_webdav(uri: Uri, measured: str) -> InvalidSpec:
+    """The error for a server that responds, but not as WebDAV."""
+    what = f"the server does not respond as a WebDAV server for {uri}"
+    remedy = "Check the address and its path; a web server without WebDAV is http:// or https://"
+    return InvalidSpec.of(what, measured, remedy)
+
+
+def no_size(uri: Uri) -> InvalidSpec:
+    """The error for a file without a size."""
+    what = f"the server does not state the size of {uri}"
+    return InvalidSpec.of(what, "no getcontentlength", "Exclude the file, or copy it to another store")
+
+
+def elsewhere(uri: Uri, measured: str) -> Corrupt:
+    """The error for a listing with members of another directory."""
+    what = f"the server lists what is not directly in {uri}"
+    return Corrupt.of(what, measured, "Use the server's own address: a proxy may have changed the path")
+
+
+def unlisted(uri: Uri, status: int) -> Unavailable:
+    """The error for a member of a directory that has a status in the place of properties."""
+    what = f"{uri} is listed and cannot be opened"
+    return Unavailable.of(what, f"HTTP {status}", "Give permission to read it, or remove it")
+
+
+def not_stored(uri: Uri, stored: int, sent: int) -> Unavailable:
+    """The error for an upload that the server has cut."""
+    what = f"the server has not stored all of {uri}"
+    return Unavailable.of(what, f"{stored} of {sent} bytes", "Try again")
+
+
+def not_exclusive(uri: Uri, measured: str) -> InvalidSpec:
+    """The error for a server that cannot hold a commit."""
+    what = f"the server does not keep two writers apart: checkpoints are not safe at {uri}"
+    return InvalidSpec.of(what, measured, "Store checkpoints elsewhere; datasets and outputs may stay here")
+
+
+def changed_name(uri: Uri) -> InvalidSpec:
+    """The error for a server that would store a file under another name."""
+    what = f"the server cannot store the name of {uri}"
+    measured = "it cuts the target of a MOVE at ? or ;"
+    return InvalidSpec.of(what, measured, "Rename the file and its directories, or use another store")

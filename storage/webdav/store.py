@@ -1,0 +1,175 @@
+"""A directory of a WebDAV server: `webdav://host/path`, or `webdavs://` over TLS."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import suppress
+from functools import cached_property
+from typing import TypeVar
+
+import aiohttp
+
+from podferry.contract.errors import InvalidSpec, NotFound
+from podferry.contract.manifest import Entry
+from podferry.contract.uri import Uri
+from podferry.storage.credentials.web import names_of_web_credentials
+from podferry.storage.errors.translate import (
+    check_listed,
+    store_error,
+    store_location,
+    too_short,
+    translating,
+)
+from podferry.storage.http.get_requests import web_get_builder
+from podferry.storage.http.origin_headers import refreshed_headers, refreshed_lines
+from podferry.storage.http.page_detection import is_html
+from podferry.storage.http.session import RangeReader, WebSession
+from podferry.storage.in_parallel import for_each_limited
+from podferry.storage.object_names import checked_name
+from podferry.storage.request_builder import RequestBuilder
+from podferry.storage.store import Body, StoreConfig, WriteMode
+from podferry.storage.timeouts_and_limits import LIMITS, Limits
+from podferry.storage.walk import Directory, Walk
+from podferry.storage.webdav.client import NOT_FOUND, DavClient
+from podferry.storage.webdav.writes import DavWrites
+from podferry.storage.write_body import BodySource
+
+T = TypeVar("T")
+PREFIX = "WEBDAV_"
+NO_DIRECTORY = (NOT_FOUND, 400, 409)
+"""What servers say of a path below a file, next to 404."""
+
+
+class WebDavStore:
+    """See `podferry.storage.store.Store`. A directory without files does not exist for it."""
+
+    exclusive_create = True
+    multipart = None
+    server_copy = None
+
+    def __init__(self, uri: Uri, config: StoreConfig, limits: Limits = LIMITS) -> None:
+        if "@" in uri.bucket:
+            remedy = "Set WEBDAV_USERNAME and WEBDAV_PASSWORD in the Secret"
+            raise InvalidSpec.of("the URI of a WebDAV server must not name a user", uri.scheme, remedy)
+        self.uri, self._config, self._limits = uri, config, limits
+        self._url = f"{'https' if uri.scheme == 'webdavs' else 'http'}://{uri.bucket}"
+        names = names_of_web_credentials(PREFIX, self._url, config.credentials)
+        self._location = store_location(uri, self._url, names, config.network)
+        headers = refreshed_headers(PREFIX, self._url, config)
+        self._session = WebSession(self._url, config.network, limits, headers)
+        self._client = DavClient(uri, self._session, self._location, limits)
+        self._writes = DavWrites(self._client)
+        self._answered = False
+
+    @cached_property
+    def request_builder(self) -> RequestBuilder | None:
+        """See `Store.request_builder`."""
+        lines = refreshed_lines(PREFIX, self._url, self._config)
+        return web_get_builder(self._url, self.uri.key, self._config.network, lines, pages=False)
+
+    async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
+        """See `Store.entries`. The listing is complete before the first entry is yielded."""
+        walk = Walk(self.uri, self._directory, self._entry, self._limits.worker_threads)
+        for entry in await walk.files(prefix):
+            yield entry
+
+    async def children(self, prefix: str = "") -> list[str]:
+        """See `Store.children`."""
+        found = await self._directory(prefix)
+        names = [*(entry.name for entry in found.entries), *found.unsized]
+
+        async def add(name: str) -> None:
+            """Take a directory if there is a file below it."""
+            if await self._has_files(name):
+                names.append(f"{name}/")
+
+        await for_each_limited(found.directories, add, self._limits.worker_threads)
+        return sorted(name.removeprefix(f"{prefix}/" if prefix else "") for name in names)
+
+    async def _has_files(self, name: str) -> bool:
+        found = await self._directory(name)
+        if found.entries or found.unsized:
+            return True
+        return any([await self._has_files(each) for each in found.directories])
+
+    async def stat(self, name: str) -> Entry:
+        """See `Store.stat`."""
+        found = await self._entry(checked_name(name))
+        if found is None:
+            raise store_error("missing", self._location, name, "a directory")
+        return found
+
+    async def read(
+        self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
+    ) -> memoryview:
+        """See `Store.read`."""
+        checked_name(name)
+        if length == 0 or (start and length is None):
+            found = await self.stat(name)
+            check_listed(self._location, found, tag, size)
+            if start + (length or 0) > found.size:
+                raise too_short(self._location, name, start, length, f"{found.size} bytes")
+            length = found.size - start if length is None else 0
+        data = (
+            await self._call(name, lambda: self._range(name, start, length, tag, size))
+            if length != 0
+            else b""
+        )
+        return memoryview(data)
+
+    async def _range(self, name: str, start: int, length: int | None, tag: str, size: int | None) -> bytes:
+        try:
+            found = await RangeReader(self._session, self._location).read(
+                name, self._client.url(name), start, length
+            )
+        except aiohttp.ClientResponseError:
+            await self.stat(name)  # servers refuse to send a directory in many ways
+            raise
+        if is_html(found.kind) or found.size is None or (tag and not found.tag):
+            seen = await self.stat(name)  # it may be the page of a directory
+        else:
+            seen = Entry(name, found.size, tag if found.tag.strip('"') == tag.strip('"') else found.tag)
+        check_listed(self._location, seen, tag, size)
+        if found.size is not None:
+            check_listed(self._location, Entry(name, found.size), "", seen.size)
+        return found.data
+
+    async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
+        """See `Store.write`. While a file is replaced, readers may find none for a moment."""
+        checked_name(name)
+        source = BodySource(body, self._limits.part_bytes, self._limits.max_object_bytes)
+        exclusive = mode is WriteMode.CREATE
+        work = self._call(name, lambda: self._writes.write(name, source, exclusive=exclusive), None)
+        await source.finish(asyncio.ensure_future(work))
+
+    async def delete(self, names: Iterable[str]) -> None:
+        """See `Store.delete`. Directories remain: a server would remove what is in them."""
+        ordered = [checked_name(name) for name in names]
+        await for_each_limited(ordered, self._delete, self._limits.worker_threads)
+
+    async def _delete(self, name: str) -> None:
+        with suppress(NotFound):
+            if await self._entry(name) is not None:
+                await self._call(name, lambda: self._client.delete(name))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._session.close()
+
+    async def _entry(self, name: str) -> Entry | None:
+        return await self._call(name, lambda: self._client.entry(name))
+
+    async def _directory(self, name: str) -> Directory:
+        try:
+            return await self._call(name, lambda: self._client.list_directory(name))
+        except NotFound as error:
+            return Directory(problem="; ".join(problem.measured for problem in error.problems))
+
+    async def _call(self, name: str, work: Callable[[], Awaitable[T]], seconds: float | None = 0.0) -> T:
+        limit = self._limits.request_seconds if seconds == 0.0 else seconds
+        with translating(self._location, name, answered=self._answered):
+            async with asyncio.timeout(limit):
+                found = await work()
+        self._answered = True
+        return found
