@@ -72,7 +72,8 @@ def parse_destination(text: str) -> str:
     uri = _parse_plain(text)
     if uri.scheme in READ_ONLY_SCHEMES:
         remedy = "Choose another store, such as s3://BUCKET/PREFIX or a mounted directory"
-        raise InvalidSpec.of(f"a web server cannot be a destination ({uri.scheme}://)", repr(text), remedy)
+        what = "a Hugging Face repository" if uri.scheme == "hf" else "a web server"
+        raise InvalidSpec.of(f"{what} cannot be a destination ({uri.scheme}://)", repr(text), remedy)
     return str(uri)
 
 

@@ -8,13 +8,14 @@ from importlib.metadata import entry_points
 from podferry.contract.errors import InvalidSpec
 from podferry.storage.engine import Engine
 from podferry.storage.fsspec.engine import FSSPEC
+from podferry.storage.huggingface.engine import HUGGINGFACE
 from podferry.storage.local.engine import LOCAL
 from podferry.storage.memory.engine import MEMORY
 from podferry.storage.obstore.engine import OBSTORE
 from podferry.storage.smb.engine import SMB
 from podferry.storage.webdav.engine import WEBDAV
 
-BUILT_IN = (OBSTORE, LOCAL, MEMORY, SMB, WEBDAV, FSSPEC)
+BUILT_IN = (OBSTORE, LOCAL, MEMORY, SMB, WEBDAV, HUGGINGFACE, FSSPEC)
 """In the order of choice: the first one that names a scheme opens it. fsspec opens what nobody names."""
 ENTRY_POINTS = "podferry.engines"
 """The group of entry points by which a package adds an engine; each is an `Engine`."""

@@ -101,10 +101,17 @@ class FoundRange(NamedTuple):
 
 
 class RangeReader(NamedTuple):
-    """Reads ranges of files of a server."""
+    """Reads ranges of files of a server.
+
+    Attributes:
+        session: Connections.
+        location: For messages.
+        tag_fields: Fields with a file's tag; the first one counts that a response or a redirection has.
+    """
 
     session: WebSession
     location: StoreLocation
+    tag_fields: tuple[str, ...] = ("ETag",)
 
     async def read(self, name: str, url: str, start: int, length: int | None) -> FoundRange:
         """`length` bytes from `start`, or the complete file if `length` is None.
@@ -120,7 +127,7 @@ class RangeReader(NamedTuple):
                 raise too_short(self.location, name, start, length, stated or f"HTTP {PAST_THE_END}")
             response.raise_for_status()
             body = await response.read()
-            found = FoundRange(body, len(body), response.headers.get("ETag", ""), response.content_type)
+            found = FoundRange(body, len(body), self._tag(response), response.content_type)
             if response.status == PARTIAL and length is not None:
                 return self._part(name, found, stated, start, length)
             encoded = response.headers.get("Content-Encoding", "identity")
@@ -131,6 +138,11 @@ class RangeReader(NamedTuple):
         if start + length > len(body):  # the server does not support ranges
             raise too_short(self.location, name, start, length, f"{len(body)} bytes")
         return found._replace(data=body[start : start + length])
+
+    def _tag(self, response: aiohttp.ClientResponse) -> str:
+        hops = (*response.history, response)
+        found = (hop.headers.get(field) for field in self.tag_fields for hop in hops)
+        return next(filter(None, found), "")
 
     def _part(self, name: str, found: FoundRange, stated: str, start: int, length: int) -> FoundRange:
         match = CONTENT_RANGE.fullmatch(stated.strip())

@@ -34,7 +34,7 @@ from podferry.storage.obstore.engine import OBSTORE
 from podferry.storage.store import Store, StoreConfig
 
 WEB_SERVERS = ("http", "https")
-MANIFEST_DATA_SCHEMES = (*OBSTORE.scheme_names, "gs", "gcs", "oss", *WEB_SERVERS)
+MANIFEST_DATA_SCHEMES = (*OBSTORE.scheme_names, "gs", "gcs", "oss", "hf", *WEB_SERVERS)
 """Of the data that any manifest may name. Other URIs name this machine, or a host that would receive the
 credentials as they are: a manifest may come from a stranger, who must not choose that."""
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from importlib import import_module  # what only these tests need is not installed for the others
 from pathlib import Path
 
@@ -74,7 +74,8 @@ class Site:
         files = self._folder / "files"
         if scheme == "file":
             return parse_uri(str(files / "a set"))
-        return Uri(scheme, self._stack.enter_context(self._server(scheme, files)), "a set")
+        path = "tests/set/a set" if scheme == "hf" else "a set"
+        return Uri(scheme, self._stack.enter_context(self._server(scheme, files)), path)
 
     def _share(self) -> Uri:
         served = import_module("tests.support.samba")
@@ -92,6 +93,8 @@ class Site:
         rclone, log = import_module("tests.support.rclone"), self._folder / "server/log"
         if scheme == "sftp":
             return rclone.rclone(files, "sftp", log, "--user", LOGIN["USERNAME"], "--pass", LOGIN["PASSWORD"])
+        if scheme == "hf":
+            return self._hub(files / "a set")
         if scheme == "webdav":
             dav = import_module("tests.support.webdav_servers")
             self.variables = dav.KEYS
@@ -101,6 +104,13 @@ class Site:
         certificate, key = rclone.certificate_for_loopback(log.parent)
         self.variables = {"SSL_CERT_FILE": str(certificate)}
         return rclone.rclone(files, "http", log, "--cert", str(certificate), "--key", str(key))
+
+    @contextmanager
+    def _hub(self, files: Path):
+        hub = import_module("tests.support.hub_server")
+        with hub.serving({"datasets/tests/set": hub.repository_of(files.parent)}) as server:
+            self.variables = {"HF_ENDPOINT": server.url}
+            yield "datasets"
 
 
 @pytest.fixture
