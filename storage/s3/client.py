@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 from urllib.parse import quote, urlsplit
@@ -12,25 +11,18 @@ from urllib.parse import quote, urlsplit
 import aiohttp
 import msgspec
 import stamina
-from aiohttp.abc import AbstractStreamWriter
-from aiohttp.payload import Payload
 from yarl import URL
 
 from podferry.contract.errors import FerryError, TemporaryError
 from podferry.storage.errors.translate import translate
-from podferry.storage.network.tls import tls_context
+from podferry.storage.http.plain_session import MAX_RESPONSE_BYTES, Buffer, BufferBody, body_of, open_session
 from podferry.storage.object_names import join
 from podferry.storage.s3.credentials import S3CredentialsProvider
 from podferry.storage.s3.endpoint import S3Access
 from podferry.storage.s3.response import NotFromS3, S3Response, S3ResponseError, checked
 from podferry.storage.s3.sigv4 import UNSIGNED_PAYLOAD, SigV4Signer, canonical_query
-from podferry.storage.timeouts_and_limits import KIB, Limits
+from podferry.storage.timeouts_and_limits import Limits
 
-Buffer = bytes | memoryview
-SLICE_BYTES = 256 * KIB
-"""Bytes given to the connection at a time: it may copy what it cannot send."""
-MAX_RESPONSE_BYTES = 8 << 20
-"""Bytes of a response that are read: 1,000 keys of 1,024 bytes, escaped, are less than half of it."""
 T = TypeVar("T")
 Explain = Callable[[Exception, str], Awaitable[FerryError]]
 """The error for a user, of an exception and the name of an object: its type says whether to ask again."""
@@ -125,13 +117,13 @@ class S3Client:
             request.method,
             URL(url, encoded=True),
             headers=headers,
-            data=_Body(request.body, self._limits.stall_seconds) if request.body else None,
+            data=BufferBody(request.body, self._limits.stall_seconds) if request.body else None,
             allow_redirects=False,
             proxy=self._proxy,
             timeout=self._timeout(request),
         )
         async with pending as response:
-            text = (await _body_of(response)).decode(errors="replace")
+            text = (await body_of(response, MAX_RESPONSE_BYTES)).decode(errors="replace")
             return checked(S3Response(response.status, response.headers, text))
 
     async def _translated(self, error: Exception, name: str) -> FerryError:
@@ -164,49 +156,11 @@ class S3Client:
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
-            self._session = aiohttp.ClientSession(
-                # Callers limit how many requests run in parallel.
-                connector=aiohttp.TCPConnector(limit=0, ssl=self._tls()),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                skip_auto_headers=("Accept-Encoding", "Content-Type"),
-                headers={"User-Agent": "podferry"},
-            )
+            self._session = open_session(self._url, self._ca)
         return self._session
-
-    def _tls(self) -> ssl.SSLContext | bool:
-        """How to verify: a context takes longer to make than some requests, and plain HTTP needs none."""
-        return tls_context(self._ca) if self._url.startswith("https:") else True
-
-
-class _Body(Payload):
-    """A buffer sent without a copy, in slices; each must be sent within `stall_seconds`."""
-
-    def __init__(self, data: Buffer, stall_seconds: float) -> None:
-        super().__init__(data)
-        self._size = len(data)
-        self._stall_seconds = stall_seconds
-
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        view = memoryview(self._value)
-        for start in range(0, len(view), SLICE_BYTES):
-            async with asyncio.timeout(self._stall_seconds):
-                await writer.write(view[start : start + SLICE_BYTES])
-
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        return bytes(self._value).decode(encoding, errors)
 
 
 def error_response(error: FerryError) -> S3ResponseError | None:
     """The response behind an error of `S3Client.send`, or None if there was none."""
     cause = error.__cause__
     return cause if isinstance(cause, S3ResponseError) else None
-
-
-async def _body_of(response: aiohttp.ClientResponse) -> bytes:
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > MAX_RESPONSE_BYTES:
-            break
-    return bytes(body[:MAX_RESPONSE_BYTES])

@@ -7,6 +7,7 @@ listing at all.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Protocol
 
 import msgspec
 
@@ -25,6 +26,7 @@ from podferry.storage.s3.client import S3Client, S3Request
 from podferry.storage.s3.credentials import credentials_provider
 from podferry.storage.s3.endpoint import s3_access
 from podferry.storage.s3.listing_page import PAGE_KEYS, ListedPage, parse_page
+from podferry.storage.s3.response import S3Response
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import MAX_LISTED, Limits
 
@@ -32,10 +34,20 @@ MAX_EMPTY_PAGES = 1000
 """In a row. A service that filters what it lists sends some; a broken one never ends."""
 
 
+class ListingClient(Protocol):
+    """Sends the requests of a listing; of `S3Client`, what a lister needs."""
+
+    async def fetch(self, request: S3Request, parse: Callable[[S3Response], ListedPage]) -> ListedPage:
+        """The page of a request."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+
+
 class S3Lister:
     """Lists one store. Its connections are closed when no listing is in progress."""
 
-    def __init__(self, client: S3Client, uri: Uri) -> None:
+    def __init__(self, client: ListingClient, uri: Uri) -> None:
         self._client, self._uri = client, uri
         self._in_progress = 0
 
