@@ -42,7 +42,7 @@ METADATA_NAMES = frozenset(
 DOTS = {ord(dot): "." for dot in "\u3002\uff61"}
 """Characters that name resolution treats as a dot, and that normalization keeps."""
 URL = re.compile(r"https?://[^\s\"'`<>{}|\\^,;]+")
-ENDPOINT_NAME = re.compile("ENDPOINT|EMULATOR_HOST")
+ENDPOINT_NAME = re.compile("ENDPOINT|EMULATOR_HOST|^URL$")
 WITHOUT_STORE = ("GOOGLE_", "AZURE_AUTHORITY_HOST", "HTTP", "NO_PROXY", "http")
 """Beginnings of the names of a Secret's keys whose URLs are not the store's: of tokens and proxies."""
 ANY = "*"

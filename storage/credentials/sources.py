@@ -19,7 +19,8 @@ from podferry.storage.network.settings import read_network
 from podferry.storage.store import StoreConfig
 
 VARIABLE_PREFIXES = (
-    *("AWS_", "AZURE_", "BOS_", "GOOGLE_", "FSSPEC_", "OSS_", "STORAGE_EMULATOR_HOST"),
+    *("AWS_", "AZURE_", "BOS_", "GOOGLE_", "FSSPEC_", "STORAGE_EMULATOR_HOST"),
+    *("OSS_", "ALIBABA_CLOUD_", "akId", "akSecret"),
     *("SMB_", "WEBDAV_", "HF_TOKEN", "HF_ENDPOINT"),
     *web_variables("HTTP_"),  # not HTTP_PROXY
 )
@@ -30,7 +31,17 @@ KFP_KEYS = {"accesskey": "AWS_ACCESS_KEY_ID", "secretkey": "AWS_SECRET_ACCESS_KE
 kubeflow/pipelines, `manifests/kustomize/third-party`, the Secret of the object store."""
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 """Not in a header of HTTP, into which credentials go; obstore panics on them."""
-ONE_LINE = ("AWS_", "AZURE_", "BOS_", "access-key", "secret-key")
+ONE_LINE = (
+    "AWS_",
+    "AZURE_",
+    "BOS_",
+    "OSS_",
+    "ALIBABA_CLOUD_",
+    "access-key",
+    "secret-key",
+    "akId",
+    "akSecret",
+)
 """How the names of credentials begin that have one line; Google's are JSON."""
 
 

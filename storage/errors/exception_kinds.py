@@ -52,6 +52,7 @@ KIND_BY_CLASS_NAME = {
     "paramiko.ssh_exception.AuthenticationException": "denied",
     "paramiko.ssh_exception.BadHostKeyException": "denied",
     "smbprotocol.exceptions.SMBAuthenticationError": "denied",
+    "podferry.storage.oss.response.NotFromOss": "not oss",
     "podferry.storage.s3.response.RedirectedAway": "s3 redirected",
     "podferry.storage.s3.response.NotFromS3": "not s3",
     "podferry.storage.s3.listing_page.UnreadableListing": "unreadable",

@@ -7,7 +7,7 @@ from podferry.storage.errors.vendor_fields import VendorFields
 KIND_BY_CODE = {
     **dict.fromkeys(("NoSuchBucket", "ContainerNotFound", "InvalidBucketName", "AccountNotFound"), "bucket"),
     **dict.fromkeys(("NoSuchKey", "BlobNotFound"), "missing"),
-    **dict.fromkeys(("BlobAlreadyExists",), "exists"),
+    **dict.fromkeys(("BlobAlreadyExists", "FileAlreadyExists"), "exists"),
     **dict.fromkeys(
         ("AccessDenied", "AllAccessDisabled", "AccountProblem", "AuthorizationPermissionMismatch"), "denied"
     ),
@@ -17,6 +17,7 @@ KIND_BY_CODE = {
             "SignatureDoesNotMatch",
             "InvalidToken",
             "InvalidSecurity",
+            "InvalidSecurityToken",
             "AuthenticationFailed",
             "AuthorizationFailure",
             "InvalidAuthenticationInfo",
@@ -27,11 +28,29 @@ KIND_BY_CODE = {
         "wrong credentials",
     ),
     **dict.fromkeys(
-        ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired"), "expired"
+        (
+            "ExpiredToken",
+            "ExpiredTokenException",
+            "TokenRefreshRequired",
+            "RequestExpired",
+            "SecurityTokenExpired",
+        ),
+        "expired",
     ),
     "RequestTimeTooSkewed": "clock",
     **dict.fromkeys(
-        ("SlowDown", "TooManyRequests", "ThrottlingException", "RequestLimitExceeded", "ServerBusy"),
+        (
+            "SlowDown",
+            "TooManyRequests",
+            "ThrottlingException",
+            "RequestLimitExceeded",
+            "ServerBusy",
+            "QpsLimitExceeded",
+            "TotalQpsLimitExceeded",
+            "TrafficRateLimitExceeded",
+            "DownloadTrafficRateLimitExceeded",
+            "UploadTrafficRateLimitExceeded",
+        ),
         "throttled",
     ),
     **dict.fromkeys(
@@ -56,10 +75,12 @@ KIND_BY_CODE = {
         "unreachable",
     ),
     "QuotaExceeded": "full",
+    "InvalidObjectName": "name",
     "NotImplemented": "unsupported",
     **dict.fromkeys(
         (
             "BadDigest",
+            "InvalidDigest",
             "IncompleteBody",
             "XAmzContentChecksumMismatch",
             "XAmzContentSHA256Mismatch",
@@ -68,7 +89,8 @@ KIND_BY_CODE = {
         "damaged",
     ),
 }
-"""Sources: "Error responses" of Amazon's S3 API reference, "Blob service error codes" of Azure Storage."""
+"""Sources: "Error responses" of Amazon's S3 API reference, "Blob service error codes" of Azure Storage,
+"Error responses" of Alibaba's OSS API reference."""
 
 KIND_BY_STATUS = {
     301: "region",

@@ -73,6 +73,8 @@ NO_CREDENTIALS_REMEDIES = {
     "data set BOS_SKIP_SIGNATURE=true",
     "az": "Set AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING in the "
     "environment or in the Secret; for public data set AZURE_SKIP_SIGNATURE=true",
+    "oss": "Set OSS_ACCESS_KEY_ID and OSS_ACCESS_KEY_SECRET in the environment or in the Secret, or give the "
+    "service account a RAM role (RRSA); for public data set OSS_SKIP_SIGNATURE=true",
     "gs": "Set GOOGLE_APPLICATION_CREDENTIALS in the environment or in the Secret; for public data set "
     "GOOGLE_SKIP_SIGNATURE=true",
     "http": "Set HTTP_USERNAME and HTTP_PASSWORD, or HTTP_BEARER_TOKEN, in the environment or in the Secret, "
@@ -114,6 +116,12 @@ CONNECTION_ERRORS = {
         InvalidSpec,
         "the endpoint of {} does not respond as an S3 service",
         "Check the endpoint and its port: a console, a web page or a proxy may respond there",
+    ),
+    "not oss": Rule(
+        InvalidSpec,
+        "the endpoint of {} does not respond as OSS",
+        "Check the endpoint and its port: a web page or a proxy may respond there; for s3:// services write "
+        "s3://",
     ),
     "proxy credentials": Rule(
         InvalidSpec,

@@ -160,7 +160,7 @@ def store_error(kind: str, location: StoreLocation, name: str = "", evidence: st
 
 
 def _credentials_remedy(scheme: str) -> str:
-    known = {**dict.fromkeys(("s3", "s3a"), "s3"), "bos": "bos", "gcs": "gs", "gs": "gs"}
+    known = {**dict.fromkeys(("s3", "s3a"), "s3"), "bos": "bos", "gcs": "gs", "gs": "gs", "oss": "oss"}
     known.update(dict.fromkeys(("az", "abfs", "abfss", "azure"), "az"))
     known.update({"https": "http", "webdavs": "webdav"}, http="http", webdav="webdav", hf="hf")
     return NO_CREDENTIALS_REMEDIES.get(known.get(scheme, ""), OTHER_CREDENTIALS_REMEDY)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import quote
 
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.refresh import RefreshedValue
@@ -25,8 +24,6 @@ from podferry.storage.s3.endpoint import s3_access
 from podferry.storage.s3.get_requests import get_builder_for as s3_get_builder
 from podferry.storage.store import StoreConfig
 
-SIGNED_URL_SECONDS = 3600
-"""For how long a signed URL is valid: it is used at once, but clocks differ."""
 GCSFS_ADDRESS_VARIABLES = (
     "STORAGE_EMULATOR_HOST",
     "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
@@ -48,44 +45,12 @@ def get_builder_for(
         return s3_get_builder(s3_access(uri, config))
     if uri.scheme in GOOGLE_SCHEMES:
         return _google(uri, config.network, options, file_system)
-    if uri.scheme == "oss":
-        return _oss(uri, config.network, options)
     return _http(uri, config) if uri.scheme in HTTP_SCHEMES else None
 
 
 def _http(uri: Uri, config: StoreConfig) -> RequestBuilder | None:
     url = f"{uri.scheme}://{uri.bucket}"
     return web_get_builder(url, uri.key, config.network, refreshed_lines("HTTP_", url, config))
-
-
-def _identity_builder(url: str, network: Network, path: Callable[[str], str]) -> RequestBuilder | None:
-    address = request_address(url, network)
-    if address is None:
-        return None
-    return PlainGetBuilder(PlainRequest(address, path, "Accept-Encoding: identity\r\n"))
-
-
-def _oss(uri: Uri, network: Network, options: FsspecOptions) -> RequestBuilder | None:
-    """With URLs that oss2 signs, using the keys of ossfs; unlike at S3, ranges have the object's checksum."""
-    given = options.options
-    key, secret, token = (given.get(name, "") for name in ("key", "secret", "token"))
-    try:
-        oss2 = import_module("oss2")
-        auth = oss2.StsAuth(key, secret, token) if token else oss2.Auth(key, secret)
-        bucket = oss2.Bucket(auth if key else oss2.AnonymousAuth(), given["endpoint"], uri.bucket)
-    except Exception:  # noqa: BLE001 - the file system has a better message for what is wrong
-        return None
-
-    def signed_url(name: str) -> SplitResult:
-        url: str = bucket.sign_url("GET", join(uri.key, name), SIGNED_URL_SECONDS, slash_safe=True)
-        return urlsplit(url)
-
-    def path(name: str) -> str:
-        url = signed_url(name)
-        return f"{url.path}?{url.query}" if url.query else url.path
-
-    example = signed_url("any")
-    return _identity_builder(f"{example.scheme}://{example.netloc}", network, path)
 
 
 def _google(

@@ -12,7 +12,6 @@ EXTRAS = {
     "gcs": "gcs",
     "s3": "s3fs",
     "s3a": "s3fs",
-    "oss": "oss",
     "sftp": "sftp",
     "ssh": "sftp",
     "hdfs": "hdfs",

@@ -31,7 +31,7 @@ AZURE_SCHEMES = ("az", "abfs", "abfss")
 HTTP_SCHEMES = ("http", "https")
 SFTP_SCHEMES = ("sftp", "ssh")
 HDFS_SCHEMES = ("hdfs", "viewfs")
-OBJECT_STORE_SCHEMES = frozenset({*S3_SCHEMES, *GOOGLE_SCHEMES, *AZURE_SCHEMES, "oss"})
+OBJECT_STORE_SCHEMES = frozenset({*S3_SCHEMES, *GOOGLE_SCHEMES, *AZURE_SCHEMES})
 """Here a write becomes visible when it is committed. Elsewhere a file is written, then renamed."""
 EXCLUSIVE_CREATE_SCHEMES = frozenset({*S3_SCHEMES, *GOOGLE_SCHEMES, *AZURE_SCHEMES})
 """Here an exclusive create had exactly one winner in a race of eight writers."""
@@ -77,7 +77,6 @@ def _vendor(uri: Uri) -> Callable[[Uri, StoreConfig, Limits], tuple[Options, Sto
         **dict.fromkeys(GOOGLE_SCHEMES, _google),
         **dict.fromkeys(AZURE_SCHEMES, _azure),
         **dict.fromkeys(HTTP_SCHEMES, _http),
-        "oss": _oss,
         **dict.fromkeys(SFTP_SCHEMES, _sftp),
         "ftp": _ftp,
         **dict.fromkeys(HDFS_SCHEMES, _hdfs),
@@ -163,18 +162,6 @@ def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Stor
     options.update(connection_timeout=limits.connect_seconds, read_timeout=limits.stall_seconds)
     account = variables.get("AZURE_STORAGE_ACCOUNT_NAME", "")
     return options, _location(uri, config, f"{account}.blob.core.windows.net" if account else "", "AZURE_")
-
-
-def _oss(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
-    variables = config.credentials
-    endpoint = config.endpoint or variables.get("OSS_ENDPOINT", "")
-    names = {"OSS_ACCESS_KEY_ID": "key", "OSS_ACCESS_KEY_SECRET": "secret", "OSS_SESSION_TOKEN": "token"}
-    options: Options = {option: variables[name] for name, option in names.items() if variables.get(name)}
-    options["default_cache_type"] = "none"
-    if endpoint:
-        options["endpoint"] = endpoint
-    options["connect_timeout"] = limits.connect_seconds
-    return options, _location(uri, config, endpoint, "OSS_")
 
 
 def _http(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:

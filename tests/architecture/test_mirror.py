@@ -34,6 +34,7 @@ DECLARATIONS = "storage/*/engine.py"
 """What engines declare: tests/storage/test_engines.py compares it with what they open."""
 
 SUITES = {
+    "tests/storage/oss/test_imitation.py",
     "tests/storage/test_hostile.py",
     "tests/storage/test_store_contract.py",
     "tests/storage/test_unlistable.py",

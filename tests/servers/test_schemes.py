@@ -66,6 +66,15 @@ class Site:
             fixture, self.variables = BUCKETS[scheme]
             self.endpoint = self._request.getfixturevalue(fixture)
             return Uri(scheme, "bucket", "a set")
+        if scheme == "oss":
+            served = self._stack.enter_context(import_module("tests.support.oss.server").serving())
+            self.endpoint = served.endpoint
+            self.variables = {
+                "akId": "key-of-tests",
+                "akSecret": "secret-of-tests",
+                "OSS_REGION": "cn-hangzhou",
+            }
+            return Uri(scheme, "bucket", "a set")
         if scheme == "hdfs":
             serving = import_module("tests.support.hadoop").hadoop(self._folder / "server")
             return Uri(scheme, self._stack.enter_context(serving), "a set")
@@ -141,7 +150,7 @@ def called(*words: str, variables: dict[str, str]) -> str:
 @pytest.mark.parametrize("scheme", SCHEMES)
 async def test_a_file_is_listed_and_read(scheme: str, site: Site, tmp_path: Path) -> None:
     uri = site.uri(scheme)
-    if scheme in {*BUCKETS, "hdfs", "smb"}:  # a name of the file is none for every server
+    if scheme in {*BUCKETS, "hdfs", "oss", "smb"}:  # a name of the file is none for every server
         await put(uri, site)
     endpoint = ["--endpoint", site.endpoint] if site.endpoint else []
     assert NAME in called("dataset", "ls", str(uri), *endpoint, variables=site.variables)

@@ -13,6 +13,9 @@ KEYS = {
     "AZURE_STORAGE_ACCOUNT_NAME": "account",
     "AZURE_STORAGE_ACCOUNT_KEY": "c2VjcmV0",
     "GOOGLE_SKIP_SIGNATURE": "true",
+    "OSS_ACCESS_KEY_ID": "k",
+    "OSS_ACCESS_KEY_SECRET": "s",
+    "OSS_REGION": "cn-hangzhou",
     "SMB_USERNAME": "user",
     "SMB_PASSWORD": "password",
 }

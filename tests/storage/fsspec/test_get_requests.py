@@ -83,7 +83,7 @@ def test_if_the_process_redirects_gcsfs_only_gcsfs_sends_requests(monkeypatch):
     assert builder_for(Uri("gs", "b"), STORAGE_EMULATOR_HOST="http://127.0.0.1:1").origin.port == 1
 
 
-@pytest.mark.parametrize("uri", [Uri("oss", "b"), Uri("sftp", "h"), Uri("ftp", "h"), Uri("file", "")])
+@pytest.mark.parametrize("uri", [Uri("sftp", "h"), Uri("ftp", "h"), Uri("file", "")])
 def test_other_stores_have_no_builder(uri):
     assert builder_for(uri) is None
 
