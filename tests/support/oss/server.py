@@ -1,6 +1,7 @@
 """The server of the imitation of OSS: what each request does, for signed requests alone.
 
-Run it with `python -m tests.support.oss.server PORT`; `serving` starts one in a thread.
+Run it with `python -m tests.support.oss.server HOST PORT [FOLDER [SECONDS]]`: the bucket `bucket` has the
+files of a folder, and each response is that many seconds late. `serving` starts a server in a thread.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -42,6 +44,7 @@ class OssServer:
         denied: Operations that no account has the permission for, such as `ListObjects`.
         elsewhere: Buckets of other endpoints, with these.
         shift: Seconds by which the server's clock is ahead.
+        delay: Seconds before each response, as a network has them.
         cuts: How many more responses with objects are cut in the middle.
         damages: How many more bodies of uploads are damaged on their way.
         busy: How many more requests are refused for their rate.
@@ -56,7 +59,7 @@ class OssServer:
         self.anonymous: set[str] = set()
         self.denied: set[str] = set()
         self.elsewhere: dict[str, str] = {}
-        self.shift = 0.0
+        self.shift = self.delay = 0.0
         self.cuts = self.damages = self.busy = 0
         self.requests: list[tuple[str, str, str, dict[str, str]]] = []
         self.roles: dict[str, str] = {}
@@ -68,6 +71,8 @@ class OssServer:
         try:
             signed = _signed(request, headers)
             body = await request.read()
+            if self.delay:
+                await asyncio.sleep(self.delay)
             if signed.parameter("Action"):
                 return self._assume_role(signed, body)
             operation = _operation(signed)
@@ -345,12 +350,17 @@ def serving(server: OssServer | None = None) -> Iterator[OssServer]:
         loop.close()
 
 
-async def _serve(host: str, port: int) -> None:
+async def _serve(host: str, port: int, folder: str = "", delay: str = "0") -> None:
     server = OssServer()
+    server.delay = float(delay)
+    for path in Path(folder).rglob("*") if folder else ():
+        if path.is_file():
+            key = path.relative_to(folder).as_posix()
+            server.buckets["bucket"].put(key, StoredObject(path.read_bytes()))
     await started(server, host, port)
     print(json.dumps({"endpoint": server.endpoint, "server": "an imitation of OSS"}), flush=True)
     await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(sys.argv[1], int(sys.argv[2])))
+    asyncio.run(_serve(sys.argv[1], int(sys.argv[2]), *sys.argv[3:]))
