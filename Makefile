@@ -12,7 +12,7 @@ IMAGE ?= podferry:0.1.0-python3.12
 EXTRAS ?= webhook,kfp,oss
 WRITERS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podferry/writers
 
-.PHONY: help demo examples image test check test-servers test-writers test-kfp test-cluster e2e faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews bench-sources installed typing clean
+.PHONY: help demo examples image test check test-servers test-writers test-kfp test-cluster e2e faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews bench-sources bench-batches installed typing clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | column -t -s '|'
@@ -116,10 +116,13 @@ bench-checkpoint: $(STAMP)bench
 bench-reviews: $(STAMP)bench
 	$(BIN)/python benchmarks/reviews.py $(if $(SHORT),--short)
 
-bench-sources: INSTALLED_FROM = .[sftp]
+bench-sources: INSTALLED_FROM = .[oss,sftp]
 bench-sources: export PODFERRY_PROGRAM = $(abspath $(INSTALLED)/bin/podferry)
 bench-sources: $(STAMP)bench $(STAMP)servers installed ## compare every source with its usual tool; SHORT=1 as above
 	$(BIN)/python benchmarks/sources.py $(SCHEMES) $(if $(SHORT),--short)
+
+bench-batches: $(STAMP)bench $(STAMP)test ## the time of a batch, from the stage and straight from OSS; SHORT=1 as above
+	PYTHONPATH=. $(BIN)/python benchmarks/batches.py $(if $(SHORT),--short)
 
 clean: ## remove everything that was built
 	rm -rf build dist $(VENV) *.egg-info

@@ -79,7 +79,7 @@ def train(dataset: str, checkpoints: str, epochs: int, batch: int) -> Measured:
     """Train, save a checkpoint after each epoch, and load some batches in both ways.
 
     Args:
-        dataset: Reference of pictures below one folder per class, in an S3 bucket.
+        dataset: Reference of pictures below one folder per class, in S3 or OSS.
         checkpoints: URI of the destination.
         epochs: Epochs in total, including those of earlier attempts.
         batch: Pictures per batch.

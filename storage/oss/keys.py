@@ -11,7 +11,7 @@ from podferry.storage.credentials.sources import is_true
 
 KEY_NAMES = (
     ("OSS_ACCESS_KEY_ID", "OSS_ACCESS_KEY_SECRET", "OSS_SESSION_TOKEN"),
-    ("akId", "akSecret", "securityToken"),
+    ("akId", "akSecret", ""),  # without a token
     ("ALIBABA_CLOUD_ACCESS_KEY_ID", "ALIBABA_CLOUD_ACCESS_KEY_SECRET", "ALIBABA_CLOUD_SECURITY_TOKEN"),
 )
 """Key, secret and token: of Alibaba's OSS SDK, of the Secrets of its CSI driver, of its other SDKs."""

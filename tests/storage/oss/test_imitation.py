@@ -1,7 +1,7 @@
-"""Whether the imitation of OSS is right: Alibaba's own SDK decides, which shares no code with podferry.
+"""Whether the imitation of OSS is right: Alibaba's own SDK decides.
 
 Its client signs with versions 1 and 4, in headers and in URLs, uploads and downloads in parts, and reads
-what the imitation sends.
+what the imitation sends. podferry uses no more of it than the addresses and signatures of requests.
 """
 
 import datetime
