@@ -13,10 +13,11 @@ from podferry.storage.local.engine import LOCAL
 from podferry.storage.memory.engine import MEMORY
 from podferry.storage.obstore.engine import OBSTORE
 from podferry.storage.oss.engine import OSS
+from podferry.storage.sftp.engine import SFTP
 from podferry.storage.smb.engine import SMB
 from podferry.storage.webdav.engine import WEBDAV
 
-BUILT_IN = (OBSTORE, OSS, LOCAL, MEMORY, SMB, WEBDAV, HUGGINGFACE, FSSPEC)
+BUILT_IN = (OBSTORE, OSS, LOCAL, MEMORY, SMB, SFTP, WEBDAV, HUGGINGFACE, FSSPEC)
 """In the order of choice: the first one that names a scheme opens it. fsspec opens what nobody names."""
 ENTRY_POINTS = "podferry.engines"
 """The group of entry points by which a package adds an engine; each is an `Engine`."""

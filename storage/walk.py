@@ -38,6 +38,9 @@ class Directory:
     problem: str = ""
 
 
+ListDirectory = Callable[[str], Awaitable[Directory]]
+
+
 class Walk:
     """One listing of a store, with calls that may run in parallel.
 
@@ -48,7 +51,7 @@ class Walk:
     def __init__(
         self,
         uri: Uri,
-        list_directory: Callable[[str], Awaitable[Directory]],
+        list_directory: ListDirectory,
         stat: Callable[[str], Awaitable[Entry | None]],
         parallel: int,
         max_listed: int = MAX_LISTED,
@@ -138,3 +141,29 @@ class Walk:
 
 def _measured(error: NotFound) -> str:
     return "; ".join(problem.measured for problem in error.problems)
+
+
+async def children_of(list_directory: ListDirectory, directory: str) -> list[str]:
+    """Sorted names directly in a directory, those of directories with a slash; see `Store.children`.
+
+    Directories without files are left out, as object stores have none.
+    """
+    found = await list_directory(directory)
+    below = directory and f"{directory}/"
+    names = {name.removeprefix(below) for name in (*(entry.name for entry in found.entries), *found.unsized)}
+    for name in found.directories:
+        if await _has_files(list_directory, name):
+            names.add(f"{name.removeprefix(below)}/")
+    return sorted(names)
+
+
+async def _has_files(list_directory: ListDirectory, directory: str, depth: int = 0) -> bool:
+    found = await list_directory(directory)
+    if found.entries or found.unsized:
+        return True
+    if depth == MAX_DEPTH:
+        return False
+    for name in found.directories:
+        if await _has_files(list_directory, name, depth + 1):
+            return True
+    return False

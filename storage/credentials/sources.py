@@ -21,7 +21,7 @@ from podferry.storage.store import StoreConfig
 VARIABLE_PREFIXES = (
     *("AWS_", "AZURE_", "BOS_", "GOOGLE_", "FSSPEC_", "STORAGE_EMULATOR_HOST"),
     *("OSS_", "ALIBABA_CLOUD_", "akId", "akSecret"),
-    *("SMB_", "WEBDAV_", "HF_TOKEN", "HF_ENDPOINT"),
+    *("SMB_", "SFTP_", "FTP_", "WEBDAV_", "HF_TOKEN", "HF_ENDPOINT"),
     *web_variables("HTTP_"),  # not HTTP_PROXY
 )
 """Of the variables that are read; `FSSPEC_<SCHEME>_<OPTION>` is fsspec's own convention."""
@@ -72,6 +72,9 @@ def config_from_environment(environ: Mapping[str, str]) -> StoreConfig:
         name: value.strip("\r\n") for name, value in environ.items() if name.startswith(VARIABLE_PREFIXES)
     }
     found = {name: value for name, value in read.items() if value}
+    ssh = Path(environ.get("HOME") or "/nonexistent") / ".ssh"
+    if "SFTP_SSH_DIR" not in found and ssh.is_dir():
+        found["SFTP_SSH_DIR"] = str(ssh)
     if "AWS_ACCESS_KEY_ID" not in found and not is_true(found.get("AWS_SKIP_SIGNATURE", "")):
         found = {**_shared_files(environ), **found}
     found.update(_netrc(environ))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from contextlib import suppress
 from typing import Any
 
@@ -15,8 +14,7 @@ from fsspec.dircache import DirCache
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.fsspec.install_hints import missing_package
-from podferry.storage.fsspec.options import HDFS_SCHEMES, HTTP_SCHEMES, SFTP_SCHEMES, Options
-from podferry.storage.timeouts_and_limits import Limits
+from podferry.storage.fsspec.options import HDFS_SCHEMES, HTTP_SCHEMES, Options
 
 SESSION_ATTRIBUTES = ("_s3creator", "_session")
 """Attributes with the HTTP session of s3fs, gcsfs and fsspec's HTTP, which have no public way to close it."""
@@ -26,7 +24,7 @@ CLOSE_SECONDS = 5
 """Timeout for closing a session: nothing is sent, but the loop may be busy."""
 
 
-def open_file_system(uri: Uri, options: Options, limits: Limits) -> tuple[Any, str]:
+def open_file_system(uri: Uri, options: Options) -> tuple[Any, str]:
     """The file system of a URI, and the path of the bucket in it. Blocks: many connect at once.
 
     Raises:
@@ -47,8 +45,6 @@ def open_file_system(uri: Uri, options: Options, limits: Limits) -> tuple[Any, s
     # As an option, this would reach constructors that do not know it, such as paramiko's `connect`.
     file_system.dircache = DirCache(use_listings_cache=False)
     file_system.use_listings_cache = False
-    if uri.scheme in SFTP_SCHEMES:
-        _prepare_sftp(file_system, limits)
     if uri.scheme in HDFS_SCHEMES:
         # Its own reads a path as a URL, and cuts off what follows a `#` or `?`.
         file_system._strip_protocol = _unchanged  # noqa: SLF001 - the only place that every call passes
@@ -61,12 +57,6 @@ def _opened(uri: Uri, options: Options) -> tuple[Any, str]:
         return fsspec.get_filesystem_class(uri.scheme)(**options), url
     file_system, root = fsspec.core.url_to_fs(url, **options)
     return file_system, root
-
-
-def _prepare_sftp(file_system: Any, limits: Limits) -> None:
-    file_system.ftp.get_channel().settimeout(limits.stall_seconds)
-    # Each write waits for its response: if small packets wait for others, 12 MiB take 20 s on loopback.
-    file_system.client.get_transport().sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def _unchanged(path: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from podferry.contract.errors import Unavailable
 from podferry.contract.manifest import Entry
 from podferry.storage.fsspec.ftp_directory import list_ftp_directory
-from podferry.storage.fsspec.options import HDFS_SCHEMES, HTTP_SCHEMES, SFTP_SCHEMES
+from podferry.storage.fsspec.options import HDFS_SCHEMES, HTTP_SCHEMES
 from podferry.storage.fsspec.reads import FsspecReads, content_tag
 from podferry.storage.fsspec.web_directory import list_web_directory
 from podferry.storage.object_names import is_temporary, join
@@ -68,7 +68,7 @@ class FsspecDirectories:
             name = join(directory, self._reads.relative(info["name"], path))
             if name == directory or is_temporary(name):
                 continue
-            found = info if info["type"] in {"file", "directory"} else self._target(name, info["name"], path)
+            found = info if info["type"] in {"file", "directory"} else self._target(name, info["name"])
             if found is not None:
                 yield name, found
 
@@ -93,15 +93,12 @@ class FsspecDirectories:
             raise
         return listed
 
-    def _target(self, name: str, link: str, path: str) -> Info | None:
-        """What a link in the directory `path` leads to; None if that is a directory above."""
+    def _target(self, name: str, link: str) -> Info:
+        """What a link leads to."""
         file_system = self._reads.file_system
         try:
             found: Info = file_system.info(link)
         except FileNotFoundError as error:
             what, remedy = f"{self._reads.uri / name} is a dangling link", "Mount the volume of its target"
             raise Unavailable.of(what, "", f"{remedy}, or remove it") from error
-        if found["type"] == "directory" and self._scheme in SFTP_SCHEMES:
-            above, here = file_system.ftp.normalize(link), file_system.ftp.normalize(path)
-            return None if f"{here}/".startswith(above.rstrip("/") + "/") else found
         return found

@@ -29,11 +29,6 @@ FSSPEC = Engine(
             server_copy=True,
             connection_pool=True,
         ),
-        Scheme(
-            names=("sftp", "ssh"),
-            tested_on="rclone",
-            credentials=("FSSPEC_SFTP_USERNAME", "FSSPEC_SFTP_PASSWORD"),
-        ),
         Scheme(names=("hdfs", "viewfs"), tested_on="HDFS"),
     ),
 )

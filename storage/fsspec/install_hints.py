@@ -12,8 +12,6 @@ EXTRAS = {
     "gcs": "gcs",
     "s3": "s3fs",
     "s3a": "s3fs",
-    "sftp": "sftp",
-    "ssh": "sftp",
     "hdfs": "hdfs",
 }
 """podferry's extra that installs the fsspec package of a scheme."""

@@ -29,7 +29,6 @@ S3_SCHEMES = ("s3", "s3a")
 GOOGLE_SCHEMES = ("gs", "gcs")
 AZURE_SCHEMES = ("az", "abfs", "abfss")
 HTTP_SCHEMES = ("http", "https")
-SFTP_SCHEMES = ("sftp", "ssh")
 HDFS_SCHEMES = ("hdfs", "viewfs")
 OBJECT_STORE_SCHEMES = frozenset({*S3_SCHEMES, *GOOGLE_SCHEMES, *AZURE_SCHEMES})
 """Here a write becomes visible when it is committed. Elsewhere a file is written, then renamed."""
@@ -77,7 +76,6 @@ def _vendor(uri: Uri) -> Callable[[Uri, StoreConfig, Limits], tuple[Options, Sto
         **dict.fromkeys(GOOGLE_SCHEMES, _google),
         **dict.fromkeys(AZURE_SCHEMES, _azure),
         **dict.fromkeys(HTTP_SCHEMES, _http),
-        **dict.fromkeys(SFTP_SCHEMES, _sftp),
         "ftp": _ftp,
         **dict.fromkeys(HDFS_SCHEMES, _hdfs),
     }
@@ -179,12 +177,6 @@ def _http(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Store
     own = variable_names(config.credentials, f"FSSPEC_{uri.scheme.upper()}_")
     names = (*own, *names_of_web_credentials("HTTP_", address, config.credentials))
     return options, store_location(uri, address, names, config.network)
-
-
-def _sftp(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
-    seconds = limits.connect_seconds
-    options: Options = {"timeout": seconds, "banner_timeout": seconds, "auth_timeout": seconds}
-    return options, _host(uri, config, limits)[1]
 
 
 def _ftp(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:

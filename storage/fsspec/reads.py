@@ -70,7 +70,7 @@ class FsspecReads:
             if self._closed:
                 raise InterruptedError(f"{self.uri} is closed")
             if self._opened is None:
-                self._opened = open_file_system(self.uri, self._options, self._limits)
+                self._opened = open_file_system(self.uri, self._options)
             return self._opened
 
     def is_bucket_missing(self) -> bool:

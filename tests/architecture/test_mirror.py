@@ -17,6 +17,11 @@ TESTED_ELSEWHERE = {
     "sidecar/checkpoint/pipeline/dependencies.py": "tests/sidecar/checkpoint/pipeline/test_pipeline.py",
     "sidecar/config/tuning.py": "tests/docs/test_writers_page.py",
     "sidecar/fetch/source.py": "tests/sidecar/fetch/test_fetcher.py",
+    **{
+        f"storage/sftp/{name}.py": "tests/servers/test_sftp.py"
+        for name in ("channel", "client", "connections", "directories", "errors", "pending_read", "store")
+    },
+    "storage/sftp/transfers.py": "tests/servers/test_sftp.py",
     "storage/credentials/ambient.py": "tests/storage/credentials/test_sources.py",
     "storage/timeouts_and_limits.py": "tests/storage/fsspec/test_store.py",
     "storage/store.py": "tests/storage/test_store_contract.py",

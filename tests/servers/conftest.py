@@ -76,11 +76,14 @@ def ftp(folders):
 
 
 @pytest.fixture(scope="session")
-def sftp(folders):
-    serving = importlib.import_module("tests.support.rclone").rclone
-    files, log = folders.mktemp("files"), folders.mktemp("sftp") / "log"
-    with serving(files, "sftp", log, "--user", "user", "--pass", "password") as address:
-        yield address
+def sftp_files(folders):
+    return folders.mktemp("sftp-files")
+
+
+@pytest.fixture(scope="session")
+def sftp(folders, sftp_files):
+    with importlib.import_module("tests.support.openssh").sshd(sftp_files, folders.mktemp("sshd")) as server:
+        yield server
 
 
 @pytest.fixture

@@ -81,6 +81,11 @@ class Site:
         if scheme == "smb":
             return self._share()
         files = self._folder / "files"
+        if scheme == "sftp":
+            serving = import_module("tests.support.openssh").sshd(files, self._folder / "server")
+            server = self._stack.enter_context(serving)
+            self.variables = server.credentials
+            return Uri(scheme, server.address, "srv/files/a set")
         if scheme == "file":
             return parse_uri(str(files / "a set"))
         path = "tests/set/a set" if scheme == "hf" else "a set"
@@ -95,13 +100,10 @@ class Site:
         return Uri("smb", server.address, f"{served.SHARE}/a set")
 
     def _server(self, scheme: str, files: Path):
-        if scheme in {"ftp", "sftp"}:
-            self.variables = {f"FSSPEC_{scheme.upper()}_{name}": value for name, value in LOGIN.items()}
         if scheme == "ftp":
+            self.variables = {f"FSSPEC_FTP_{name}": value for name, value in LOGIN.items()}
             return import_module("tests.support.ftp_server").serving(files)
         rclone, log = import_module("tests.support.rclone"), self._folder / "server/log"
-        if scheme == "sftp":
-            return rclone.rclone(files, "sftp", log, "--user", LOGIN["USERNAME"], "--pass", LOGIN["PASSWORD"])
         if scheme == "hf":
             return self._hub(files / "a set")
         if scheme == "webdav":

@@ -40,22 +40,24 @@ SERVERS = {
         Uri("ftp", ""),
         {"FSSPEC_FTP_USERNAME": "user", "FSSPEC_FTP_PASSWORD": "password"},
     ),
-    "rclone, fsspec": (
-        "sftp",
-        Uri("sftp", ""),
-        {"FSSPEC_SFTP_USERNAME": "user", "FSSPEC_SFTP_PASSWORD": "password"},
-    ),
+    "OpenSSH, sftp": ("sftp", Uri("sftp", ""), {}),
 }
 OBSTORE = ["versitygw, obstore", "azurite, obstore"]
 
 
-def opened(request, name, key, bucket="bucket", keys=None):
+def located(request, name, key, bucket="bucket", keys=None):
+    """The URI of a key at a server, and how to reach it."""
     fixture, uri, held = SERVERS[name]
-    address = request.getfixturevalue(fixture)
-    is_host = uri.scheme in {"ftp", "sftp"}
-    uri = Uri(uri.scheme, address if is_host else bucket, key, uri.options)
-    config = StoreConfig(endpoint=None if is_host else address, credentials=keys or held)
-    return open_store(uri, config, LIMITS)
+    server = request.getfixturevalue(fixture)
+    if uri.scheme == "sftp":
+        return Uri("sftp", server.address, f"srv/files/{key}"), StoreConfig(credentials=server.credentials)
+    is_host = uri.scheme == "ftp"
+    uri = Uri(uri.scheme, server if is_host else bucket, key, uri.options)
+    return uri, StoreConfig(endpoint=None if is_host else server, credentials=keys or held)
+
+
+def opened(request, name, key, bucket="bucket", keys=None):
+    return open_store(*located(request, name, key, bucket, keys), LIMITS)
 
 
 @pytest.fixture(params=SERVERS)

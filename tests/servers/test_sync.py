@@ -9,11 +9,11 @@ from podferry.sidecar.sync.sync import Sync
 from podferry.storage.factory import open_store
 from podferry.storage.listing.by_directory import list_entries
 from podferry.storage.store import StoreConfig
-from tests.servers.test_servers import SERVERS
+from tests.servers.test_servers import located
 
 FILES = {"a": b"1", "d/b c": b"22", "d/e/ü": b"x" * 3500, "empty": b"", "big": b"b" * (9 << 20)}
 VERSITY, AZURITE = "versitygw, obstore", "azurite, obstore"
-GCS, SFTP, FTP = "fake-gcs-server, fsspec", "rclone, fsspec", "pyftpdlib, fsspec"
+GCS, SFTP, FTP = "fake-gcs-server, fsspec", "OpenSSH, sftp", "pyftpdlib, fsspec"
 WAYS = [
     ("file", VERSITY),
     (VERSITY, VERSITY),
@@ -38,11 +38,7 @@ def place(request, fresh, tmp_path):
         if name == "file":
             (tmp_path / folder).mkdir(exist_ok=True)
             return Uri("file", "", f"{tmp_path}/{folder}".strip("/")), StoreConfig()
-        fixture, uri, keys = SERVERS[name]
-        address = request.getfixturevalue(fixture)
-        is_host = uri.scheme in {"ftp", "sftp"}
-        found = Uri(uri.scheme, address if is_host else uri.bucket, f"{fresh}/{folder}", uri.options)
-        return found, StoreConfig(endpoint=None if is_host else address, credentials=keys)
+        return located(request, name, f"{fresh}/{folder}")
 
     return at
 

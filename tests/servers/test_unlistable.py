@@ -18,9 +18,11 @@ from tests.support.client_connections import client_connections
 
 CONFIG = StoreConfig(
     credentials={
-        f"FSSPEC_{scheme}_{name}": value
-        for scheme in ("FTP", "SFTP")
-        for name, value in (("USERNAME", "user"), ("PASSWORD", "password"))
+        "FSSPEC_FTP_USERNAME": "user",
+        "FSSPEC_FTP_PASSWORD": "password",
+        "SFTP_USERNAME": "user",
+        "SFTP_PASSWORD": "password",
+        "SFTP_INSECURE_IGNORE_HOST_KEY": "true",
     }
 )
 ODD = "o d#d?/x#y?z %20&a:b+c"

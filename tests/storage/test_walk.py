@@ -7,7 +7,7 @@ import pytest
 from podferry.contract.errors import Corrupt, FerryError, NotFound, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import parse_uri
-from podferry.storage.walk import MAX_DEPTH, Directory, Walk
+from podferry.storage.walk import MAX_DEPTH, Directory, Walk, children_of
 
 URI = parse_uri("sftp://host/set")
 TREE = {
@@ -100,3 +100,20 @@ async def test_more_files_than_can_be_real_are_named() -> None:
 async def test_what_is_listed_twice_is_one() -> None:
     tree = {"": Directory((), ("d/b",), ("d", "d")), "d": Directory((), ("d/b",), ("d",))}
     assert await walk(tree, {"d/b": 2}).files("") == [Entry("d/b", 2, "t")]
+
+
+async def test_children_without_files_are_left_out():
+    tree = {
+        "": Directory((Entry("a", 1),), ("u",), ("empty", "full", "nested")),
+        "empty": Directory(directories=("empty/x",)),
+        "empty/x": Directory(),
+        "full": Directory((Entry("full/b", 1),)),
+        "nested": Directory(directories=("nested/y",)),
+        "nested/y": Directory(unsized=("nested/y/c",)),
+    }
+
+    async def listed(name):
+        return tree[name]
+
+    assert await children_of(listed, "") == ["a", "full/", "nested/", "u"]
+    assert await children_of(listed, "nested") == ["y/"]

@@ -16,6 +16,9 @@ KEYS = {
     "OSS_ACCESS_KEY_ID": "k",
     "OSS_ACCESS_KEY_SECRET": "s",
     "OSS_REGION": "cn-hangzhou",
+    "SFTP_USERNAME": "user",
+    "SFTP_PASSWORD": "secret",
+    "SFTP_KNOWN_HOSTS": "bucket ssh-ed25519 AAAA",
     "SMB_USERNAME": "user",
     "SMB_PASSWORD": "password",
 }

@@ -18,8 +18,8 @@ from tests.support.server_binaries import installed, libraries
 
 USER, PASSWORD = "user", "password"
 UID = 54321
-SERVED = "/srv/files"
-"""The folder's path at the server."""
+SERVED, FULL = "/srv/files", "/srv/full"
+"""Paths at the server: of the folder, and of a file system of 256 KiB."""
 PASSWD = f"""root:x:0:0::/root:/bin/sh
 sshd:x:100:65534::/run/sshd:/usr/sbin/nologin
 {USER}:x:{UID}:{UID}::/srv:/bin/sh
@@ -36,6 +36,8 @@ mkdir /run/sshd
 mount -t tmpfs tmpfs /srv
 mkdir /srv/files
 mount --bind "$2" /srv/files
+mkdir /srv/full
+mount -t tmpfs -o size=256k,mode=777 tmpfs /srv/full
 cp "$1/user.pub" /srv/authorized_keys
 cp "$4" /srv/sftp-server
 chmod 644 /srv/authorized_keys

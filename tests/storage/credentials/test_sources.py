@@ -202,3 +202,11 @@ def test_credentials_in_json_have_several_lines():
     text = '{\n "type": "service_account"\n}'
     config = config_from_environment({"GOOGLE_SERVICE_ACCOUNT_KEY": text})
     assert config.credentials["GOOGLE_SERVICE_ACCOUNT_KEY"] == text
+
+
+def test_the_ssh_directory_of_a_user_is_found(tmp_path):
+    assert "SFTP_SSH_DIR" not in config_from_environment({"HOME": str(tmp_path)}).credentials
+    (tmp_path / ".ssh").mkdir()
+    assert config_from_environment({"HOME": str(tmp_path)}).credentials["SFTP_SSH_DIR"] == f"{tmp_path}/.ssh"
+    given = {"HOME": str(tmp_path), "SFTP_SSH_DIR": "/other"}
+    assert config_from_environment(given).credentials["SFTP_SSH_DIR"] == "/other"

@@ -12,7 +12,6 @@ from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.fsspec.connections import close_file_system, open_file_system
 from podferry.storage.store import StoreConfig
-from podferry.storage.timeouts_and_limits import LIMITS
 
 
 class Strict(MemoryFileSystem):
@@ -80,7 +79,7 @@ async def test_an_option_that_a_file_system_does_not_know_is_named():
 
 def test_names_are_not_cut_at_characters_that_urls_give_a_meaning(monkeypatch):
     monkeypatch.setitem(import_module("fsspec.registry")._registry, "hdfs", Hdfs)
-    file_system, _ = open_file_system(parse_uri("hdfs://host/x"), {}, LIMITS)
+    file_system, _ = open_file_system(parse_uri("hdfs://host/x"), {})
     assert file_system._strip_protocol("/a#b?c") == "/a#b?c"
     assert file_system._strip_protocol is not Hdfs._strip_protocol, "only this one is changed"
 
