@@ -66,30 +66,30 @@ class Site:
             fixture, self.variables = BUCKETS[scheme]
             self.endpoint = self._request.getfixturevalue(fixture)
             return Uri(scheme, "bucket", "a set")
-        if scheme == "oss":
-            served = self._stack.enter_context(import_module("tests.support.oss.server").serving())
-            self.endpoint = served.endpoint
-            self.variables = {
-                "akId": "key-of-tests",
-                "akSecret": "secret-of-tests",
-                "OSS_REGION": "cn-hangzhou",
-            }
-            return Uri(scheme, "bucket", "a set")
-        if scheme == "hdfs":
-            serving = import_module("tests.support.hadoop").hadoop(self._folder / "server")
-            return Uri(scheme, self._stack.enter_context(serving), "a set")
-        if scheme == "smb":
-            return self._share()
+        own = {"oss": self._oss, "hdfs": self._hdfs, "smb": self._share, "sftp": self._sftp}
+        if scheme in own:
+            return own[scheme]()
         files = self._folder / "files"
-        if scheme == "sftp":
-            serving = import_module("tests.support.openssh").sshd(files, self._folder / "server")
-            server = self._stack.enter_context(serving)
-            self.variables = server.credentials
-            return Uri(scheme, server.address, "srv/files/a set")
         if scheme == "file":
             return parse_uri(str(files / "a set"))
         path = "tests/set/a set" if scheme == "hf" else "a set"
         return Uri(scheme, self._stack.enter_context(self._server(scheme, files)), path)
+
+    def _oss(self) -> Uri:
+        served = self._stack.enter_context(import_module("tests.support.oss.server").serving())
+        self.endpoint = served.endpoint
+        self.variables = {"akId": "key-of-tests", "akSecret": "secret-of-tests", "OSS_REGION": "cn-hangzhou"}
+        return Uri("oss", "bucket", "a set")
+
+    def _hdfs(self) -> Uri:
+        serving = import_module("tests.support.hadoop").hadoop(self._folder / "server")
+        return Uri("hdfs", self._stack.enter_context(serving), "a set")
+
+    def _sftp(self) -> Uri:
+        serving = import_module("tests.support.openssh").sshd(self._folder / "files", self._folder / "server")
+        server = self._stack.enter_context(serving)
+        self.variables = server.credentials
+        return Uri("sftp", server.address, "srv/files/a set")
 
     def _share(self) -> Uri:
         served = import_module("tests.support.samba")
