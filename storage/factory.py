@@ -9,6 +9,7 @@ from importlib.util import find_spec
 
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
+from podferry.storage.azure.place import web_address_problem
 from podferry.storage.engine import Engine
 from podferry.storage.engines import engine_named, engine_of
 from podferry.storage.fsspec.engine import FSSPEC
@@ -31,6 +32,8 @@ def open_store(uri: Uri, config: StoreConfig = StoreConfig(), limits: Limits = L
         CredentialsMissing: There are none to sign requests with.
         InvalidSpec: The configuration contradicts itself.
     """
+    if problem := web_address_problem(uri):
+        raise InvalidSpec(problem)
     engine = _chosen_engine(uri)
     if any(find_spec(module) is None for module in engine.requires):
         raise not_installed(uri, engine.extra)

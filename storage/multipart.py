@@ -37,7 +37,8 @@ class MultipartStore(Protocol):
     upload and stays valid when the process restarts. Parts are invisible until `complete`. An upload that is
     neither completed nor aborted stays at the store and costs money: a lifecycle rule of the bucket should
     remove it after some days ("Configuring a bucket lifecycle configuration to delete incomplete multipart
-    uploads", Amazon S3).
+    uploads", Amazon S3). Of several uploads of one name, completing one may make the others unknown (Azure);
+    their parts are never mixed.
 
     Attributes:
         min_part_bytes: Bytes of the smallest part, except the last.

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
-from podferry.contract.errors import CredentialsMissing
+from podferry.contract.errors import CredentialsMissing, InvalidSpec
 from podferry.contract.uri import Uri
+from podferry.storage.azure.credentials import (
+    VALUES,
+    AzureSource,
+    azure_source,
+    decoded_key,
+    with_connection_string,
+)
+from podferry.storage.azure.place import AzurePlace, azure_place
 from podferry.storage.credentials.endpoints import checked_endpoint
-from podferry.storage.credentials.sources import is_true, variable_names
+from podferry.storage.credentials.sources import variable_names
 from podferry.storage.errors.translate import StoreLocation, store_error, store_location
 from podferry.storage.network.settings import Network
 from podferry.storage.store import StoreConfig
@@ -20,19 +28,35 @@ AZURE_SCHEMES = ("az", "abfs", "abfss", "azure")
 class AzureAccess(msgspec.Struct, frozen=True):
     """How to reach an Azure store: obstore's client and our own requests are both made from it.
 
-    The bucket of `uri` is Azure's container. `options` has the credentials by obstore's names, and
-    `skip_signature` for anonymous access.
+    Attributes:
+        uri: Of the store.
+        container: Without the account's host that some URIs name with it.
+        endpoint: URL of the account's Blob service.
+        account: Of the storage.
+        source: Of the credentials.
+        variables: The configured credentials by their usual names.
+        location: For errors.
+        network: Trusted certificates and proxies.
+        reload_credentials: Reads them again if they may change.
     """
 
     uri: Uri
+    container: str
     endpoint: str
     account: str
-    options: Mapping[str, str | bool]
+    source: AzureSource
+    variables: Mapping[str, str]
     location: StoreLocation
     network: Network
+    reload_credentials: Callable[[], Mapping[str, str]] | None = None
 
     def __repr__(self) -> str:
-        return f"AzureAccess({self.location!r}, options of: {', '.join(sorted(self.options))})"
+        return f"AzureAccess({self.location!r}, {self.source.value})"
+
+    @property
+    def container_url(self) -> str:
+        """URL of the container; a slash and the key follow."""
+        return f"{self.endpoint}/{self.container}"
 
 
 def azure_access(uri: Uri, config: StoreConfig) -> AzureAccess:
@@ -40,51 +64,50 @@ def azure_access(uri: Uri, config: StoreConfig) -> AzureAccess:
 
     Raises:
         CredentialsMissing: The account or its credentials are missing.
-        InvalidSpec: The endpoint is not a URL.
+        InvalidSpec: The URI is misspelled, names another account than the credentials, or the endpoint is not
+            a URL.
     """
-    variables = {**_connection_string(config.credentials), **config.credentials}
-    account = variables.get("AZURE_STORAGE_ACCOUNT_NAME", "")
-    configured = config.endpoint or variables.get("AZURE_STORAGE_ENDPOINT") or variables.get("AZURE_ENDPOINT")
-    endpoint = checked_endpoint(configured or f"https://{account or 'ACCOUNT'}.blob.core.windows.net")
+    place = azure_place(uri)
+    variables = with_connection_string(config.credentials)
+    source = azure_source(variables)
+    account = place.account or variables.get("AZURE_STORAGE_ACCOUNT_NAME", "")
+    endpoint = checked_endpoint(_endpoint(place, config, variables, account))
     names = variable_names(config.credentials, "AZURE_")
     location = store_location(uri, endpoint, names, config.network)
-    options = _options(variables)
+    _check_account(uri, place, variables, source)
     if not account:
         raise CredentialsMissing.of(
             f"no storage account is configured for {uri}",
             f"read: {', '.join(location.credentials) or 'nothing'}",
             "Set AZURE_STORAGE_ACCOUNT_NAME, or AZURE_STORAGE_CONNECTION_STRING",
         )
-    if not options:
+    if source is AzureSource.NONE:
         raise store_error("credentials", location)
-    return AzureAccess(uri, endpoint, account, options, location, config.network)
+    if source is AzureSource.KEY:
+        decoded_key(variables[VALUES[source]])
+    return AzureAccess(
+        uri,
+        place.container,
+        endpoint,
+        account,
+        source,
+        variables,
+        location,
+        config.network,
+        config.reload_credentials,
+    )
 
 
-OBSTORE_OPTIONS = {
-    "AZURE_STORAGE_ACCOUNT_KEY": "account_key",
-    "AZURE_STORAGE_SAS_TOKEN": "sas_key",
-    "AZURE_STORAGE_TOKEN": "token",
-    "AZURE_CLIENT_ID": "client_id",
-    "AZURE_CLIENT_SECRET": "client_secret",
-    "AZURE_TENANT_ID": "tenant_id",
-    "AZURE_AUTHORITY_HOST": "authority_host",
-    "AZURE_FEDERATED_TOKEN_FILE": "federated_token_file",
-    "AZURE_MSI_ENDPOINT": "msi_endpoint",
-}
+def _endpoint(place: AzurePlace, config: StoreConfig, variables: Mapping[str, str], account: str) -> str:
+    configured = config.endpoint or variables.get("AZURE_STORAGE_ENDPOINT") or variables.get("AZURE_ENDPOINT")
+    return configured or place.endpoint or f"https://{account or 'ACCOUNT'}.blob.core.windows.net"
 
 
-def _options(variables: Mapping[str, str]) -> dict[str, str | bool]:
-    if is_true(variables.get("AZURE_SKIP_SIGNATURE", "")):
-        return {"skip_signature": True}
-    return {option: variables[name] for name, option in OBSTORE_OPTIONS.items() if variables.get(name)}
-
-
-def _connection_string(variables: Mapping[str, str]) -> dict[str, str]:
-    names = {
-        "AccountName": "AZURE_STORAGE_ACCOUNT_NAME",
-        "AccountKey": "AZURE_STORAGE_ACCOUNT_KEY",
-        "SharedAccessSignature": "AZURE_STORAGE_SAS_TOKEN",
-        "BlobEndpoint": "AZURE_STORAGE_ENDPOINT",
-    }
-    pairs = [part.partition("=") for part in variables.get("AZURE_STORAGE_CONNECTION_STRING", "").split(";")]
-    return {names[name.strip()]: value for name, _, value in pairs if name.strip() in names}
+def _check_account(uri: Uri, place: AzurePlace, variables: Mapping[str, str], source: AzureSource) -> None:
+    """Raise `InvalidSpec` if keys of one account would be sent to another."""
+    configured = variables.get("AZURE_STORAGE_ACCOUNT_NAME", "")
+    bound = source in (AzureSource.KEY, AzureSource.SAS)
+    if place.account and configured and bound and place.account != configured:
+        what = f"{uri} is in the storage account {place.account}, and the credentials are of {configured}"
+        remedy = f"Give the credentials of {place.account}, or correct the URI"
+        raise InvalidSpec.of(what, f"{VALUES[source]}, AZURE_STORAGE_ACCOUNT_NAME={configured}", remedy)

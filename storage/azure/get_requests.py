@@ -1,21 +1,29 @@
 """Builds GET and HEAD requests for Azure blobs.
 
-Only for credentials that need no service of their own: the account's key, a shared access signature, a given
-token, anonymous access. If several are configured, only obstore sends requests, because it chooses.
+With the account's key, a shared access signature, the token of an identity, or anonymously.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
 import time
 from collections.abc import Sequence
 from email.utils import formatdate
 from urllib.parse import quote
 
+from podferry.contract.errors import CredentialsMissing
 from podferry.contract.manifest import Entry
+from podferry.storage.azure.client import API_VERSION, credentials_of
+from podferry.storage.azure.credentials import (
+    IDENTITIES,
+    VALUES,
+    AzureCredentialsProvider,
+    AzureSource,
+    decoded_key,
+)
 from podferry.storage.azure.endpoint import AzureAccess
+from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.http.get_requests import PlainGetBuilder, PlainRequest
 from podferry.storage.object_names import join
 from podferry.storage.request_builder import (
@@ -27,9 +35,7 @@ from podferry.storage.request_builder import (
     range_line,
     request_address,
 )
-
-API_VERSION = "2023-11-03"
-"""Of Azure's API: the one that obstore uses."""
+from podferry.storage.timeouts_and_limits import Limits
 
 
 class AzureGetBuilder:
@@ -69,40 +75,46 @@ def _value(line: str) -> str:
 
 
 def _path_prefix(access: AzureAccess, address: Address) -> str:
-    return f"{address.path}/{quote(join(access.uri.bucket, access.uri.key))}/"
+    return f"{address.path}/{quote(join(access.container, access.uri.key))}/"
 
 
-def get_builder_for(access: AzureAccess) -> RequestBuilder | None:
-    """The builder for a store, or None if only obstore can send requests."""
+def get_builder_for(access: AzureAccess, limits: Limits) -> RequestBuilder | None:
+    """The builder for a store, or None if only obstore can send requests.
+
+    A key or signature is the one of the start: if it has changed, the store refuses it, and obstore reads
+    with the new one.
+    """
     address = request_address(access.endpoint, access.network)
-    if address is None or len(access.options) != 1 or not is_printable_ascii(access.account):
+    if address is None or not is_printable_ascii(access.account):
         return None
-    ((kind, value),) = access.options.items()
-    if kind == "account_key":
-        key = _decoded(str(value))
-        return None if key is None else AzureGetBuilder(access, address, key)
-    if kind == "sas_key":
-        return _plain(access, address, query="?" + str(value).removeprefix("?"))
-    if kind == "token":
-        return _plain(access, address, f"Authorization: Bearer {value}\r\n")
-    return _plain(access, address) if kind == "skip_signature" else None
+    if access.source is AzureSource.ANONYMOUS:
+        return _plain(access, address)
+    if access.source is AzureSource.TOKEN or access.source in IDENTITIES:
+        credentials = credentials_of(access, limits)
+        return _plain(access, address, token=RefreshedValue(lambda: _token_line(credentials)))
+    value = access.variables[VALUES[access.source]]
+    if access.source is AzureSource.KEY:
+        return AzureGetBuilder(access, address, decoded_key(value))
+    return _plain(access, address, query="?" + value.removeprefix("?"))
 
 
-def _decoded(key: str) -> bytes | None:
-    try:
-        return base64.b64decode(key, validate=True)
-    except binascii.Error:
+def _token_line(credentials: AzureCredentialsProvider) -> str:
+    """The header line of the current token. Blocks."""
+    found = credentials.load()
+    value = found.value if found is not None else ""
+    if not is_printable_ascii(value):
+        raise CredentialsMissing.of("a token for Azure is not valid in a header", "", "Store it as one line")
+    return f"Authorization: Bearer {value}\r\n"
+
+
+def _plain(
+    access: AzureAccess, address: Address, query: str = "", token: RefreshedValue[str] | None = None
+) -> RequestBuilder | None:
+    if not is_printable_ascii(query) or " " in query:
         return None
-
-
-def _plain(access: AzureAccess, address: Address, line: str = "", query: str = "") -> RequestBuilder | None:
-    if not is_printable_ascii(line.removesuffix("\r\n") + query) or " " in query:
-        return None
-    prefix = _path_prefix(access, address)
+    prefix, version = _path_prefix(access, address), f"x-ms-version: {API_VERSION}\r\n"
 
     def path(name: str) -> str:
         return f"{prefix}{quote(name)}{query}"
 
-    return PlainGetBuilder(
-        PlainRequest(address, path, f"x-ms-version: {API_VERSION}\r\n{line}", checksum_needs_head=True)
-    )
+    return PlainGetBuilder(PlainRequest(address, path, version, checksum_needs_head=True, token=token))

@@ -81,6 +81,7 @@ KIND_BY_CODE = {
         (
             "BadDigest",
             "InvalidDigest",
+            "Md5Mismatch",  # Azure
             "IncompleteBody",
             "XAmzContentChecksumMismatch",
             "XAmzContentSHA256Mismatch",

@@ -72,7 +72,8 @@ NO_CREDENTIALS_REMEDIES = {
     "bos": "Set BOS_ACCESS_KEY_ID and BOS_SECRET_ACCESS_KEY in the environment or in the Secret; for public "
     "data set BOS_SKIP_SIGNATURE=true",
     "az": "Set AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING in the "
-    "environment or in the Secret; for public data set AZURE_SKIP_SIGNATURE=true",
+    "environment or in the Secret, or AZURE_USE_MANAGED_IDENTITY=true on a machine with an identity; for "
+    "public data set AZURE_SKIP_SIGNATURE=true",
     "oss": "Set OSS_ACCESS_KEY_ID and OSS_ACCESS_KEY_SECRET in the environment or in the Secret, or give the "
     "service account a RAM role (RRSA); for public data set OSS_SKIP_SIGNATURE=true",
     "gs": "Set GOOGLE_APPLICATION_CREDENTIALS in the environment or in the Secret; for public data set "

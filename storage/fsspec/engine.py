@@ -22,10 +22,12 @@ FSSPEC = Engine(
         ),
         Scheme(
             names=("gs", "gcs"),
+            page="gcs",
             tested_on="fake-gcs-server",
             credentials=("GOOGLE_APPLICATION_CREDENTIALS",),
             checksums="CRC32C",
             exclusive_create=True,
+            resumed_uploads=True,
             server_copy=True,
             connection_pool=True,
         ),

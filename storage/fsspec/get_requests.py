@@ -14,7 +14,13 @@ from urllib.parse import quote
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.errors.translate import translating
-from podferry.storage.fsspec.options import GOOGLE_SCHEMES, HTTP_SCHEMES, S3_SCHEMES, FsspecOptions
+from podferry.storage.fsspec.options import (
+    GOOGLE_ADDRESS,
+    GOOGLE_SCHEMES,
+    HTTP_SCHEMES,
+    S3_SCHEMES,
+    FsspecOptions,
+)
 from podferry.storage.http.get_requests import PlainGetBuilder, PlainRequest, web_get_builder
 from podferry.storage.http.origin_headers import refreshed_lines
 from podferry.storage.network.settings import Network
@@ -53,6 +59,22 @@ def _http(uri: Uri, config: StoreConfig) -> RequestBuilder | None:
     return web_get_builder(url, uri.key, config.network, refreshed_lines("HTTP_", url, config))
 
 
+def google_address(options: FsspecOptions) -> str | None:
+    """URL of the service that gcsfs uses, or None if a variable of the process decides."""
+    endpoint = str(options.options.get("endpoint_url", ""))
+    if not endpoint and any(os.environ.get(name) for name in GCSFS_ADDRESS_VARIABLES):
+        return None
+    return endpoint or GOOGLE_ADDRESS
+
+
+def google_token_headers(options: FsspecOptions, file_system: Callable[[], Any]) -> dict[str, str]:
+    """Headers with the current token of gcsfs. Blocks."""
+    headers: dict[str, str] = {}
+    with translating(options.location, ""):
+        file_system().credentials.apply(headers)
+    return headers
+
+
 def _google(
     uri: Uri, network: Network, options: FsspecOptions, file_system: Callable[[], Any]
 ) -> RequestBuilder | None:
@@ -61,10 +83,8 @@ def _google(
     The tag is compared with the response's, not sent: the service and its emulator disagree on how. Objects
     stored with compression arrive as stored, because listings count those bytes.
     """
-    endpoint = options.options.get("endpoint_url", "")
-    if not endpoint and any(os.environ.get(name) for name in GCSFS_ADDRESS_VARIABLES):
-        return None
-    address = request_address(endpoint or "https://storage.googleapis.com", network)
+    url = google_address(options)
+    address = request_address(url, network) if url else None
     if address is None:
         return None
     prefix = f"{address.path}/download/storage/v1/b/{quote(uri.bucket, safe='')}/o/"
@@ -73,9 +93,7 @@ def _google(
         return f"{prefix}{quote(join(uri.key, name), safe='')}?alt=media"
 
     def token() -> str:
-        headers: dict[str, str] = {}
-        with translating(options.location, ""):
-            file_system().credentials.apply(headers)
+        headers = google_token_headers(options, file_system)
         return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
 
     return PlainGetBuilder(

@@ -6,7 +6,6 @@ own convention for its environment, here read from the store's configuration.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,6 +18,7 @@ from podferry.storage.credentials.endpoints import checked_endpoint
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, variable_names
 from podferry.storage.credentials.web import names_of_web_credentials
 from podferry.storage.errors.translate import StoreLocation, store_error, store_location
+from podferry.storage.fsspec.google_credentials import SECRET_KEYS, google_token
 from podferry.storage.http.origin_headers import OriginHeaders, refreshed_headers
 from podferry.storage.network.tls import tls_context
 from podferry.storage.s3.endpoint import requester_pays, s3_endpoint
@@ -34,6 +34,8 @@ OBJECT_STORE_SCHEMES = frozenset({*S3_SCHEMES, *GOOGLE_SCHEMES, *AZURE_SCHEMES})
 """Here a write becomes visible when it is committed. Elsewhere a file is written, then renamed."""
 EXCLUSIVE_CREATE_SCHEMES = frozenset({*S3_SCHEMES, *GOOGLE_SCHEMES, *AZURE_SCHEMES})
 """Here an exclusive create had exactly one winner in a race of eight writers."""
+
+GOOGLE_ADDRESS = "https://storage.googleapis.com"
 
 Options = dict[str, Any]
 
@@ -125,27 +127,13 @@ def _google(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Sto
     del limits  # gcsfs has its own timeouts; the engine limits its calls
     variables = config.credentials
     endpoint = config.endpoint or variables.get("STORAGE_EMULATOR_HOST") or ""
-    location = _location(uri, config, endpoint or "https://storage.googleapis.com", "GOOGLE_", "STORAGE_")
-    options: Options = {"token": _google_token(variables)}
+    location = _location(uri, config, endpoint or GOOGLE_ADDRESS, "GOOGLE_", "STORAGE_", *SECRET_KEYS)
+    options: Options = {"token": google_token(variables)}
     if endpoint:
         options["endpoint_url"] = checked_endpoint(endpoint)
     if variables.get("GOOGLE_CLOUD_PROJECT"):
         options["project"] = variables["GOOGLE_CLOUD_PROJECT"]
     return options, location
-
-
-def _google_token(variables: Mapping[str, str]) -> object:
-    """A key file's path or content, `anon`, or Google's default search."""
-    if is_true(variables.get("GOOGLE_SKIP_SIGNATURE", "")):
-        return "anon"
-    key_file = variables.get("GOOGLE_APPLICATION_CREDENTIALS", "")
-    if key_file.lstrip().startswith("{"):
-        try:
-            return json.loads(key_file)
-        except ValueError:  # its message would contain the key
-            what = "GOOGLE_APPLICATION_CREDENTIALS is neither a path nor JSON"
-            raise InvalidSpec.of(what, "", "Store the key file as it is") from None
-    return key_file or "google_default"
 
 
 def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:

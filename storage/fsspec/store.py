@@ -23,12 +23,15 @@ from podferry.storage.errors.translate import store_error, translating
 from podferry.storage.errors.vendor_fields import vendor_fields_of
 from podferry.storage.fsspec.connections import close_file_system
 from podferry.storage.fsspec.directories import FsspecDirectories
-from podferry.storage.fsspec.get_requests import get_builder_for
+from podferry.storage.fsspec.get_requests import get_builder_for, google_address, google_token_headers
 from podferry.storage.fsspec.install_hints import missing_package
-from podferry.storage.fsspec.options import OBJECT_STORE_SCHEMES, options_for
+from podferry.storage.fsspec.options import GOOGLE_SCHEMES, OBJECT_STORE_SCHEMES, options_for
 from podferry.storage.fsspec.reads import FsspecReads
 from podferry.storage.fsspec.server_copy import SERVER_COPY_SCHEMES, FsspecServerCopy
 from podferry.storage.fsspec.writes import FsspecWrites
+from podferry.storage.gcs.client import GcsClient
+from podferry.storage.gcs.parts import GcsParts
+from podferry.storage.multipart import MultipartStore
 from podferry.storage.object_names import checked_name
 from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.server_copy import ServerCopy
@@ -63,8 +66,6 @@ def open_fsspec(uri: Uri, config: StoreConfig, limits: Limits) -> FsspecStore:
 class FsspecStore:
     """A store behind an fsspec file system."""
 
-    multipart = None
-
     def __init__(self, uri: Uri, config: StoreConfig, limits: Limits = LIMITS) -> None:
         self.uri = uri
         self._config, self._limits = config, limits
@@ -80,6 +81,16 @@ class FsspecStore:
         self._call_seconds = limits.connect_seconds + limits.stall_seconds + limits.retry_seconds
         copies = FsspecServerCopy(self._call, self._reads, limits.request_seconds)
         self.server_copy: ServerCopy | None = copies if uri.scheme in SERVER_COPY_SCHEMES else None
+
+    @cached_property
+    def multipart(self) -> MultipartStore | None:
+        """See `Store.multipart`: Google Cloud Storage only."""
+        address = google_address(self._options) if self.uri.scheme in GOOGLE_SCHEMES else None
+        if address is None or self._options.customized:
+            return None
+        network, options = self._config.network, self._options
+        headers = partial(google_token_headers, options, lambda: self._reads.file_system)
+        return GcsParts(GcsClient(address, options.location, network, self._limits, headers))
 
     @cached_property
     def request_builder(self) -> RequestBuilder | None:
@@ -148,6 +159,9 @@ class FsspecStore:
 
     async def close(self) -> None:
         """Release the threads and the file system with its connections."""
+        multipart = self.__dict__.get("multipart")
+        if multipart is not None:
+            await multipart.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
         await asyncio.to_thread(self._release)
 

@@ -45,6 +45,7 @@ class ObstoreBucket:
         self.uri, self.store, self.location = uri, client.store, client.location
         self.exists = False
         self._metadata_endpoint, self._token_file = client.metadata_endpoint, client.token_file
+        self._load_credentials = client.load_credentials
         self._metadata_seconds = limits.metadata_seconds
 
     def key(self, name: str) -> str:
@@ -66,6 +67,8 @@ class ObstoreBucket:
 
         The metadata service is connected to if it has them: outside a cloud it never responds.
         """
+        if self._load_credentials is not None:
+            await asyncio.to_thread(self._load_credentials)  # what obstore says of a failure names no reason
         if self._token_file is not None:
             with suppress(OSError):  # the last token may still be valid
                 self._token_file.refresh()

@@ -6,7 +6,7 @@ may have different Secrets, so endpoint, region, keys and anonymous access are a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -15,6 +15,8 @@ import msgspec
 from obstore.store import AzureStore, S3Store
 
 from podferry.contract.uri import Uri
+from podferry.storage.azure.client import credentials_of
+from podferry.storage.azure.credentials import AzureCredential, AzureCredentialsProvider, AzureSource
 from podferry.storage.azure.endpoint import AZURE_SCHEMES, azure_access
 from podferry.storage.credentials.ambient import AMBIENT_VARIABLES
 from podferry.storage.credentials.refresh import REFRESH_SECONDS
@@ -27,9 +29,17 @@ from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
 
 if TYPE_CHECKING:
-    from obstore.store import AzureConfig, ClientConfig, RetryConfig, S3Config, S3Credential
+    from obstore.store import (
+        AzureAccessKey,
+        AzureBearerToken,
+        AzureSASToken,
+        ClientConfig,
+        RetryConfig,
+        S3Config,
+        S3Credential,
+    )
 
-METADATA_OPTIONS = ("metadata_endpoint", "container_credentials_full_uri", "msi_endpoint")
+METADATA_OPTIONS = ("metadata_endpoint", "container_credentials_full_uri")
 METADATA_ENDPOINT = "http://169.254.169.254"
 """Amazon's metadata service: "Instance metadata and user data", EC2 user guide."""
 
@@ -39,6 +49,7 @@ class ObstoreClient(msgspec.Struct, frozen=True):
 
     Attributes:
         store, location: Where it reads and writes.
+        load_credentials: Gets those of an Azure store, before each request; it blocks. None for others.
         metadata_endpoint: Of the metadata service that provides its credentials, or empty.
         token_file: A copy of a token file to refresh before each request, or None.
     """
@@ -47,6 +58,7 @@ class ObstoreClient(msgspec.Struct, frozen=True):
     location: StoreLocation
     metadata_endpoint: str = ""
     token_file: StrippedTokenFile | None = None
+    load_credentials: Callable[[], object] | None = None
 
 
 def obstore_client(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
@@ -107,18 +119,43 @@ class _CredentialProvider:
         }
 
 
+NO_TOKEN = AzureCredential(AzureSource.TOKEN, "")
+"""Of a Secret that has become anonymous, which the store then refuses."""
+
+
+class _AzureProvider:
+    """As above: what obstore would read by itself may be another account's."""
+
+    refresh_threshold = timedelta(0)
+
+    def __init__(self, credentials: AzureCredentialsProvider) -> None:
+        self._credentials = credentials
+
+    def __call__(self) -> AzureAccessKey | AzureSASToken | AzureBearerToken:
+        found = self._credentials.load() or NO_TOKEN
+        lasting = self._credentials.lasting
+        expires = None if lasting else datetime.now(UTC) + timedelta(seconds=REFRESH_SECONDS)
+        if found.source is AzureSource.KEY:
+            return {"access_key": found.value, "expires_at": expires}
+        if found.source is AzureSource.SAS:
+            return {"sas_token": found.value.removeprefix("?"), "expires_at": expires}
+        return {"token": found.value, "expires_at": expires}
+
+
 def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
     access = azure_access(uri, config)
-    options: AzureConfig = msgspec.convert(access.options, dict)  # type: ignore[assignment]  # keys of a table
+    credentials = credentials_of(access, limits)
+    anonymous = access.source is AzureSource.ANONYMOUS
     store = AzureStore(
-        uri.bucket,
+        access.container,
         account_name=access.account,
         endpoint=access.endpoint,
-        config=options,
-        client_options=_client_options(limits, access.network, access.endpoint, _hosts(access.options)),
+        config={"skip_signature": anonymous, "use_emulator": False, "use_fabric_endpoint": False},
+        client_options=_client_options(limits, access.network, access.endpoint, ()),
         retry_config=_retries(limits),
+        credential_provider=None if anonymous else _AzureProvider(credentials),
     )
-    return ObstoreClient(store, access.location)
+    return ObstoreClient(store, access.location, load_credentials=credentials.load)
 
 
 def _hosts(options: Mapping[str, object]) -> tuple[str, ...]:

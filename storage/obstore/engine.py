@@ -33,10 +33,12 @@ OBSTORE = Engine(
         ),
         Scheme(
             names=("az", "abfs", "abfss"),
+            page="azure",
             tested_on="Azurite",
             credentials=AZURE_KEYS,
             checksums="MD5",
             exclusive_create=True,
+            resumed_uploads=True,
             connection_pool=True,
         ),
     ),

@@ -42,9 +42,11 @@ class ObstoreStore:
 
     @cached_property
     def multipart(self) -> MultipartStore | None:
-        """See `Store.multipart`: S3 only. Its modules are loaded here, as most stores are only read."""
+        """See `Store.multipart`. Its modules are loaded here, as most stores are only read."""
         if self.uri.scheme in AZURE_SCHEMES:
-            return None
+            blocks = importlib.import_module("podferry.storage.azure.blocks")
+            uploads: MultipartStore = blocks.AzureBlocks(azure_access(self.uri, self._config), self._limits)
+            return uploads
         module = importlib.import_module("podferry.storage.s3.multipart")
         multipart: MultipartStore | None = module.s3_multipart(self.uri, self._config, self._limits)
         return multipart
@@ -66,10 +68,14 @@ class ObstoreStore:
     @cached_property
     def request_builder(self) -> RequestBuilder | None:
         """See `Store.request_builder`. Its module is loaded here, as not every store is read so."""
-        azure = self.uri.scheme in AZURE_SCHEMES
-        access = azure_access(self.uri, self._config) if azure else s3_access(self.uri, self._config)
-        module = importlib.import_module(f"podferry.storage.{'azure' if azure else 's3'}.get_requests")
-        builder: RequestBuilder | None = module.get_builder_for(access)
+        if self.uri.scheme in AZURE_SCHEMES:
+            azure = importlib.import_module("podferry.storage.azure.get_requests")
+            of_azure: RequestBuilder | None = azure.get_builder_for(
+                azure_access(self.uri, self._config), self._limits
+            )
+            return of_azure
+        s3 = importlib.import_module("podferry.storage.s3.get_requests")
+        builder: RequestBuilder | None = s3.get_builder_for(s3_access(self.uri, self._config))
         return builder
 
     @cached_property

@@ -8,12 +8,12 @@ from urllib.parse import unquote
 import msgspec
 
 from podferry.storage.errors.translate import store_error
+from podferry.storage.http.store_client import StoreRequest, StoreResponse
 from podferry.storage.oss.client import OssClient, OssRequest
 from podferry.storage.oss.response import OssResponse
-from podferry.storage.s3.client import S3Request
 from podferry.storage.s3.listing import S3Lister
 from podferry.storage.s3.listing_page import ListedPage, UnreadableListing
-from podferry.storage.s3.response import NotFromS3, S3Response
+from podferry.storage.s3.response import NotFromS3
 
 
 class ListingRequests:
@@ -22,12 +22,12 @@ class ListingRequests:
     def __init__(self, client: OssClient) -> None:
         self._client = client
 
-    async def fetch(self, request: S3Request, parse: Callable[[S3Response], ListedPage]) -> ListedPage:
+    async def fetch(self, request: StoreRequest, parse: Callable[[StoreResponse], ListedPage]) -> ListedPage:
         """The page of a request."""
 
         def read(response: OssResponse) -> ListedPage:
             try:
-                page = parse(S3Response(response.status, response.headers, response.text))
+                page = parse(StoreResponse(response.status, response.headers, response.text))
             except UnreadableListing as error:
                 raise store_error("unreadable", self._client.location, "", error.detail) from error
             except NotFromS3 as error:

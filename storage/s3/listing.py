@@ -21,12 +21,12 @@ from podferry.storage.errors.broken_listing import (
     incomplete_listing,
     missing_page,
 )
+from podferry.storage.http.store_client import StoreRequest, StoreResponse
 from podferry.storage.object_names import LAST_CHARACTER, join
-from podferry.storage.s3.client import S3Client, S3Request
+from podferry.storage.s3.client import S3Client
 from podferry.storage.s3.credentials import credentials_provider
 from podferry.storage.s3.endpoint import s3_access
 from podferry.storage.s3.listing_page import PAGE_KEYS, ListedPage, parse_page
-from podferry.storage.s3.response import S3Response
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import MAX_LISTED, Limits
 
@@ -37,7 +37,7 @@ MAX_EMPTY_PAGES = 1000
 class ListingClient(Protocol):
     """Sends the requests of a listing; of `S3Client`, what a lister needs."""
 
-    async def fetch(self, request: S3Request, parse: Callable[[S3Response], ListedPage]) -> ListedPage:
+    async def fetch(self, request: StoreRequest, parse: Callable[[StoreResponse], ListedPage]) -> ListedPage:
         """The page of a request."""
 
     async def close(self) -> None:
@@ -82,7 +82,7 @@ class S3Lister:
 
     async def _page(self, progress: ListingProgress) -> ListedPage:
         try:
-            return await self._client.fetch(S3Request("GET", "", progress.query()), parse_page)
+            return await self._client.fetch(StoreRequest("GET", "", progress.query()), parse_page)
         except NotFound as error:
             if not progress.begun:
                 raise

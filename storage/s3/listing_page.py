@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 import msgspec
 
 from podferry.contract.manifest import Entry
-from podferry.storage.s3.response import NotFromS3, S3Response, S3ResponseError, excerpt
+from podferry.storage.http.store_client import StoreResponse
+from podferry.storage.s3.response import NotFromS3, S3ResponseError, excerpt
 
 ROOT = "<ListBucketResult"
 PAGE_KEYS = 1000
@@ -20,7 +21,7 @@ BOOLEANS = {"true": True, "1": True, "false": False, "0": False, "": None}
 class UnreadableListing(S3ResponseError):
     """A listing that is cut, or whose values make no sense."""
 
-    def __init__(self, response: S3Response, problem: str) -> None:
+    def __init__(self, response: StoreResponse, problem: str) -> None:
         super().__init__(response)
         self.status, self.detail = response.status, f"{excerpt(response)}: {problem}"
 
@@ -64,7 +65,7 @@ class ListedPage(msgspec.Struct, frozen=True):
         return names == sorted(names) and self.directories == sorted(self.directories)
 
 
-def parse_page(response: S3Response) -> ListedPage:
+def parse_page(response: StoreResponse) -> ListedPage:
     """The page that a response has.
 
     Raises:

@@ -25,6 +25,7 @@ from podferry.contract.errors import (
 )
 from podferry.contract.uri import Uri
 from podferry.storage.checksum.checksums import ObjectChecksum, crc64, object_checksum
+from podferry.storage.http.store_client import StoreRequest, StoreResponse, error_response
 from podferry.storage.multipart import (
     UploadedPart,
     check_part,
@@ -33,10 +34,9 @@ from podferry.storage.multipart import (
     unknown_upload,
 )
 from podferry.storage.object_names import checked_name
-from podferry.storage.s3.client import S3Client, S3Request, error_response
+from podferry.storage.s3.client import S3Client
 from podferry.storage.s3.credentials import S3CredentialsProvider, credentials_provider
 from podferry.storage.s3.endpoint import S3Access, s3_access
-from podferry.storage.s3.response import S3Response
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import MIB, Limits
 
@@ -44,8 +44,9 @@ CHECKSUM_HEADER = "x-amz-checksum-crc64nvme"
 ALGORITHM_HEADERS = {"x-amz-checksum-algorithm": "CRC64NVME", "x-amz-checksum-type": "FULL_OBJECT"}
 STORED_CRC64, SIGNED_SHA256 = "crc64nvme", "sha256"
 """How an upload's parts are verified: by the checksum that the server stores, or by the signature."""
-GONE_CODES = frozenset({"NoSuchUpload", "InvalidPart"})
-"""Codes for an upload or a part that does not exist: "Error responses", Amazon S3 API reference."""
+GONE_CODES = frozenset({"NoSuchUpload", "InvalidPart", "XMinioInvalidResourceName"})
+"""Codes for an upload or a part that does not exist: "Error responses", Amazon S3 API reference. The last is
+MinIO's, for an identifier that it cannot have given."""
 UPLOAD_ID = re.compile(r"<UploadId>([^<]{1,2048})</UploadId>")
 MD5_ETAG = re.compile(r'"([0-9a-f]{32})"')
 
@@ -71,7 +72,7 @@ class S3Multipart:
         """See `MultipartStore.begin`."""
         check_part_bytes(self._uri / checked_name(name), part_bytes, self.min_part_bytes)
         if self._stores_checksum:
-            request = S3Request("POST", name, {"uploads": ""}, ALGORITHM_HEADERS)
+            request = StoreRequest("POST", name, {"uploads": ""}, ALGORITHM_HEADERS)
             try:
                 response = await self.client.send(request)
             except FerryError as error:
@@ -82,7 +83,7 @@ class S3Multipart:
                 self._stores_checksum = algorithm.upper() == "CRC64NVME"
                 verification = STORED_CRC64 if self._stores_checksum else SIGNED_SHA256
                 return f"{verification}:{self._upload_id(name, response)}"
-        response = await self.client.send(S3Request("POST", name, {"uploads": ""}))
+        response = await self.client.send(StoreRequest("POST", name, {"uploads": ""}))
         self._stores_checksum = False
         return f"{SIGNED_SHA256}:{self._upload_id(name, response)}"
 
@@ -94,7 +95,7 @@ class S3Multipart:
         sent = _base64(checksum)
         headers = {CHECKSUM_HEADER: sent} if verification == STORED_CRC64 else {}
         query = {"partNumber": str(number), "uploadId": upload_id}
-        request = S3Request("PUT", name, query, headers, data, signed_body=verification == SIGNED_SHA256)
+        request = StoreRequest("PUT", name, query, headers, data, signed_body=verification == SIGNED_SHA256)
         response = await self._send_for_upload(name, upload, request)
         received = response.headers.get(CHECKSUM_HEADER, sent)
         if verification == STORED_CRC64 and received != sent:
@@ -108,7 +109,7 @@ class S3Multipart:
         ordered = ordered_parts(self._uri / name, parts)
         checksum = object_checksum(ordered)
         checksums = verification == STORED_CRC64
-        request = S3Request(
+        request = StoreRequest(
             "POST",
             name,
             {"uploadId": upload_id},
@@ -131,7 +132,7 @@ class S3Multipart:
         checked_name(name)
         with suppress(NotFound):
             _, upload_id = self._parsed(name, upload)
-            await self._send_for_upload(name, upload, S3Request("DELETE", name, {"uploadId": upload_id}))
+            await self._send_for_upload(name, upload, StoreRequest("DELETE", name, {"uploadId": upload_id}))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -145,7 +146,7 @@ class S3Multipart:
             raise unknown_upload(self._uri / name, upload)
         return verification, upload_id
 
-    def _upload_id(self, name: str, response: S3Response) -> str:
+    def _upload_id(self, name: str, response: StoreResponse) -> str:
         found = UPLOAD_ID.search(response.text)
         if found is None:
             what = f"the store did not start the upload of {self._uri / name}"
@@ -154,7 +155,7 @@ class S3Multipart:
             raise Unavailable.of(what, measured, "Check that the endpoint is an S3 service")
         return unescape(found[1])
 
-    async def _send_for_upload(self, name: str, upload: str, request: S3Request) -> S3Response:
+    async def _send_for_upload(self, name: str, upload: str, request: StoreRequest) -> StoreResponse:
         """The response to a request about an upload, which may no longer exist."""
         try:
             return await self.client.send(request)
@@ -173,7 +174,7 @@ class S3Multipart:
         response. Credentials that may send parts may lack the permission to list them: that raises nothing.
         """
         _, upload_id = self._parsed(name, upload)
-        request = S3Request("GET", name, {"max-parts": "1", "uploadId": upload_id}, attempts=1)
+        request = StoreRequest("GET", name, {"max-parts": "1", "uploadId": upload_id}, attempts=1)
         try:
             await self._send_for_upload(name, upload, request)
         except TemporaryError:
@@ -187,7 +188,7 @@ class S3Multipart:
         self, name: str, checksum: ObjectChecksum, parts: Sequence[UploadedPart]
     ) -> bool | None:
         """Whether the object consists of these parts, or None if the store does not say."""
-        request = S3Request("HEAD", name, headers={"x-amz-checksum-mode": "ENABLED"})
+        request = StoreRequest("HEAD", name, headers={"x-amz-checksum-mode": "ENABLED"})
         try:
             response = await self.client.send(request)
         except NotFound:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-import msgspec
-
 from podferry.storage.errors.response_body import read_response_body
+from podferry.storage.http.store_client import StoreResponse, StoreResponseError
 
 BUCKET_REGION_HEADER = "x-amz-bucket-region"
 EXCERPT_CHARACTERS = 60
@@ -17,18 +15,10 @@ MAYBE_SECRET = re.compile(r"[A-Za-z0-9+=_-]{20,}")
 """A page may repeat the headers of the request, with a session token in them."""
 
 
-class S3Response(msgspec.Struct, frozen=True):
-    """A response: status, headers by case-insensitive name, and the body as text."""
-
-    status: int
-    headers: Mapping[str, str]
-    text: str
-
-
-class S3ResponseError(Exception):
+class S3ResponseError(StoreResponseError):
     """An error response, read by `vendor_fields`; `status` is 0 if it came with a status of success."""
 
-    def __init__(self, response: S3Response) -> None:
+    def __init__(self, response: StoreResponse) -> None:
         body = read_response_body(response.text)
         super().__init__(f"{response.status} {body.code}")
         self.status = 0 if response.status < 300 else response.status
@@ -39,7 +29,9 @@ class S3ResponseError(Exception):
 class NotFromS3(S3ResponseError):
     """A response that no S3 service sends: something else listens at the endpoint, or is between."""
 
-    def __init__(self, response: S3Response) -> None:
+    by_service = False
+
+    def __init__(self, response: StoreResponse) -> None:
         super().__init__(response)
         self.status, self.detail = response.status, excerpt(response)
 
@@ -48,7 +40,7 @@ class RedirectedAway(NotFromS3):
     """A redirection to another page, such as a login, or one of a service that is maintained."""
 
 
-def checked(response: S3Response) -> S3Response:
+def checked(response: StoreResponse) -> StoreResponse:
     """The response if it reports success.
 
     S3 sends some errors with a status of success, and no redirection to elsewhere without a code or a region.
@@ -63,7 +55,7 @@ def checked(response: S3Response) -> S3Response:
     raise RedirectedAway(response) if leads_elsewhere and not (error.error_code or error.region) else error
 
 
-def excerpt(response: S3Response) -> str:
+def excerpt(response: StoreResponse) -> str:
     """What identifies a response to a reader: its type and first characters, or where it leads."""
     if location := response.headers.get("Location"):
         target = urlsplit(location)._replace(query="", fragment="")  # which may have a token

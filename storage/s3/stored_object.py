@@ -5,7 +5,8 @@ from __future__ import annotations
 from podferry.contract.errors import Unavailable
 from podferry.contract.manifest import Entry
 from podferry.storage.checksum.response_header import response_checksum
-from podferry.storage.s3.client import S3Client, S3Request
+from podferry.storage.http.store_client import StoreRequest
+from podferry.storage.s3.client import S3Client
 from podferry.storage.server_copy import StoredObject
 
 
@@ -16,7 +17,7 @@ async def describe(client: S3Client, name: str) -> StoredObject:
         NotFound: There is no such object.
         Unavailable: The response has no size.
     """
-    request = S3Request("HEAD", name, headers={"x-amz-checksum-mode": "ENABLED"})
+    request = StoreRequest("HEAD", name, headers={"x-amz-checksum-mode": "ENABLED"})
     headers = (await client.send(request)).headers
     size = headers.get("Content-Length", "")
     if not size.isdecimal():

@@ -6,9 +6,8 @@ import contextlib
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,9 @@ from tests.cluster.process import run
 from tests.e2e.bucket import free_port
 from tests.e2e.manifests import container, job, podferry_annotations
 from tests.e2e.namespace import STORE_SECRET, create_namespace
+from tests.e2e.object_stores import OBJECT_STORES
 from tests.e2e.site import Site
+from tests.e2e.source import Source
 
 FILES = {
     f"part {number}/{number}#.bin": hashlib.shake_256(bytes(number)).digest(700_000) for number in range(5)
@@ -36,23 +37,6 @@ assert found == {DIGESTS!r}, found
 """
 
 
-@dataclass(frozen=True)
-class Source:
-    """A running server that pods reach.
-
-    Attributes:
-        dataset: URI of the files.
-        checkpoints: URI of a place that can be written.
-        secret: What opens it: the keys of the Secret, and of podferry's environment.
-        annotations: More of them, such as the endpoint.
-    """
-
-    dataset: str
-    checkpoints: str
-    secret: Mapping[str, str]
-    annotations: Mapping[str, str]
-
-
 @contextlib.contextmanager
 def oss(cluster: Cluster, files: Path) -> Iterator[Source]:
     """An imitation of OSS, with a Secret as Alibaba's CSI driver reads it."""
@@ -64,7 +48,7 @@ def oss(cluster: Cluster, files: Path) -> Iterator[Source]:
         yield Source("oss://bucket/set", "oss://bucket/checkpoints", secret, endpoint)
 
 
-SOURCES: dict[str, Callable[[Cluster, Path], AbstractContextManager[Source]]] = {"oss": oss}
+SOURCES: dict[str, Callable[[Cluster, Path], AbstractContextManager[Source]]] = {"oss": oss, **OBJECT_STORES}
 """By scheme: starts a server of the files in a folder, in the network of pods."""
 
 
@@ -89,5 +73,6 @@ def test_a_pod_trains_from_a_source_and_commits_to_it(site: Site, tmp_path: Path
         options = [word for name, value in source.annotations.items() for word in (f"--{name}", value)]
         words = ["checkpoints", "verify", source.checkpoints, namespace.lineage("digits"), *options]
         command = [sys.executable, "-m", "podferry.cli.main", *words, "-o", "json"]
-        found = json.loads(run([*site.cluster.backend.inside, *command], environment=source.secret))
+        variables = source.environment or source.secret
+        found = json.loads(run([*site.cluster.backend.inside, *command], environment=variables))
         assert [one["state"] for one in found] == ["intact"]

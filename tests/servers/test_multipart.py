@@ -1,4 +1,4 @@
-"""Uploads in parts to a real server: versitygw, which checks signatures and checksums."""
+"""Uploads in parts to a real server: versitygw, which checks signatures and checksums; also to MinIO."""
 
 import msgspec
 import pytest
@@ -21,12 +21,12 @@ def part():
     return PART
 
 
-@pytest.fixture
-async def reopen(versitygw, fresh):
-    stores = []
+@pytest.fixture(params=["versitygw", "minio"])
+async def reopen(request, fresh):
+    stores, endpoint = [], request.getfixturevalue(request.param)
 
     def reopen(bucket="bucket", keys=KEYS):
-        config = StoreConfig(endpoint=versitygw, credentials=keys)
+        config = StoreConfig(endpoint=endpoint, credentials=keys)
         stores.append(open_store(Uri("s3", bucket, fresh), config, LIMITS))
         return stores[-1]
 

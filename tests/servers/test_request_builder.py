@@ -14,9 +14,16 @@ from tests.support.request_builder_contract import *  # noqa: F403
 from tests.support.request_builder_contract import Client
 
 S3 = {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}
+BOS = {
+    "BOS_ACCESS_KEY_ID": "key-of-tests",
+    "BOS_SECRET_ACCESS_KEY": "secret-of-tests",
+    "BOS_REGION": "gz",
+}
 AZURE = {"AZURE_STORAGE_ACCOUNT_NAME": AZURITE_ACCOUNT, "AZURE_STORAGE_ACCOUNT_KEY": AZURITE_KEY}
 SERVERS = {
     "versitygw": (Uri("s3", "bucket"), S3),
+    "minio": (Uri("s3", "bucket"), S3),
+    "bos": (Uri("bos", "bucket"), BOS),
     "azurite": (Uri("az", "bucket"), AZURE),
     "fake_gcs": (Uri("gs", "bucket"), {"GOOGLE_SKIP_SIGNATURE": "true"}),
 }

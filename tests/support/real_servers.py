@@ -112,13 +112,18 @@ def fake_gcs(folder):
     names = ["-public-host", f"127.0.0.1:{port}", "-external-url", f"http://127.0.0.1:{port}"]
     with running([installed("fake-gcs-server"), *place, *names], port, folder / "log"):
         endpoint = f"http://127.0.0.1:{port}"
-        request = urllib.request.Request(  # noqa: S310  # loopback
-            f"{endpoint}/storage/v1/b",
-            json.dumps({"name": "bucket"}).encode(),
-            {"Content-Type": "application/json"},
-        )
-        urllib.request.urlopen(request, timeout=PATIENCE).close()  # noqa: S310  # loopback
+        make_gcs_bucket(endpoint, "bucket")
         yield endpoint
+
+
+def make_gcs_bucket(endpoint, name):
+    """Google's "Buckets: insert", which the emulator serves without credentials."""
+    request = urllib.request.Request(  # noqa: S310  # loopback
+        f"{endpoint}/storage/v1/b",
+        json.dumps({"name": name}).encode(),
+        {"Content-Type": "application/json"},
+    )
+    urllib.request.urlopen(request, timeout=PATIENCE).close()  # noqa: S310  # loopback
 
 
 def make_container(endpoint, name):

@@ -25,24 +25,3 @@ def test_options_do_not_print_values():
     printed = repr(options_for(parse_uri("s3://b?engine=fsspec"), config, LIMITS))
     assert "kkkk" not in printed
     assert "ssss" not in printed
-
-
-@pytest.mark.parametrize(
-    ("held", "token"),
-    [
-        ({}, "google_default"),
-        ({"GOOGLE_SKIP_SIGNATURE": "true"}, "anon"),
-        ({"GOOGLE_APPLICATION_CREDENTIALS": "/key.json"}, "/key.json"),
-        ({"GOOGLE_APPLICATION_CREDENTIALS": '{"type": "x"}'}, {"type": "x"}),
-    ],
-)
-def test_google_credentials(held, token):
-    settings = options_for(parse_uri("gs://b/x"), StoreConfig(credentials=held), LIMITS)
-    assert settings.options["token"] == token
-
-
-def test_a_malformed_google_key_is_refused_and_not_printed():
-    config = StoreConfig(credentials={"GOOGLE_APPLICATION_CREDENTIALS": '{"private": "hunter2"'})
-    with pytest.raises(InvalidSpec) as caught:
-        options_for(parse_uri("gs://b/x"), config, LIMITS)
-    assert "hunter2" not in str(caught.value)

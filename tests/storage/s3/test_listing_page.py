@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from podferry.contract.manifest import Entry
+from podferry.storage.http.store_client import StoreResponse
 from podferry.storage.s3.listing_page import ListedPage, UnreadableListing, parse_page
-from podferry.storage.s3.response import NotFromS3, S3Response
+from podferry.storage.s3.response import NotFromS3
 from tests.support.listing_servers import s3_page
 
 AMAZON = """<?xml version="1.0" encoding="UTF-8"?>
@@ -18,7 +19,7 @@ AMAZON = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def parsed(text: str) -> ListedPage:
-    return parse_page(S3Response(200, {"Content-Type": "application/xml"}, text))
+    return parse_page(StoreResponse(200, {"Content-Type": "application/xml"}, text))
 
 
 def test_a_page_of_amazon() -> None:
@@ -81,7 +82,7 @@ def test_there_may_be_more_behind_a_marker_or_a_full_page(extra: str, more: bool
 @pytest.mark.parametrize("status", [201, 202, 203, 206])
 def test_a_listing_with_another_status_than_200_is_refused(status: int) -> None:
     with pytest.raises(UnreadableListing) as caught:
-        parse_page(S3Response(status, {}, s3_page(["d/x"])))
+        parse_page(StoreResponse(status, {}, s3_page(["d/x"])))
     assert caught.value.status == status
     assert "the status of a listing is 200" in caught.value.detail
 

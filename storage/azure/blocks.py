@@ -1,0 +1,153 @@
+"""Uploads to Azure in blocks that survive a restart.
+
+Blocks are staged under the blob's name and become the blob when their list is committed. Azure keeps those
+that are not committed for a week, and then deletes them by itself. Each one is sent with its MD5, which the
+service verifies ("Put Block", Azure Storage REST API reference).
+
+What S3 knows about an upload has no counterpart: a first block of one byte, which is never committed, shows
+that the upload exists. Uploads of one name share its staged blocks: when one is committed, Azure discards
+those of the others, which have to start again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import re
+import secrets
+from collections.abc import Sequence
+
+from podferry.contract.errors import AccessDenied, FerryError, NotFound
+from podferry.storage.azure.client import AzureClient
+from podferry.storage.azure.endpoint import AzureAccess
+from podferry.storage.checksum.checksums import crc64
+from podferry.storage.http.store_client import StoreRequest, error_response
+from podferry.storage.multipart import (
+    UploadedPart,
+    check_part,
+    check_part_bytes,
+    ordered_parts,
+    unknown_upload,
+)
+from podferry.storage.object_names import checked_name
+from podferry.storage.timeouts_and_limits import MIB, Limits
+
+UPLOAD = re.compile(r"[0-9a-f]{16}")
+BLOCK = re.compile(r"<Block><Name>([^<]+)</Name><Size>(\d+)</Size></Block>")
+COMMITTED, STAGED = "committed", "uncommitted"
+
+
+class AzureBlocks:
+    """Uploads to one container, within "Scalability and performance targets for Blob storage".
+
+    Attributes:
+        client: Sends the requests.
+    """
+
+    min_part_bytes = MIB
+    max_part_bytes = 4000 * MIB
+    max_parts = 50_000
+
+    def __init__(self, access: AzureAccess, limits: Limits) -> None:
+        self.client, self._limits = AzureClient(access, limits), limits
+        self._uri = access.uri
+        self._known: set[str] = set()  # uploads whose first block this process has seen
+        self._aborted: set[str] = set()
+
+    async def begin(self, name: str, part_bytes: int) -> str:
+        """See `MultipartStore.begin`."""
+        check_part_bytes(self._uri / checked_name(name), part_bytes, self.min_part_bytes)
+        upload = secrets.token_hex(8)
+        await self._stage(name, upload, 0, b"\0")
+        self._known.add(upload)
+        return upload
+
+    async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> UploadedPart:
+        """See `MultipartStore.send`."""
+        checked_name(name)
+        check_part(self._uri / name, number, len(data), self.max_part_bytes, self.max_parts)
+        await self._check_known(name, upload)
+        tag = await self._stage(name, upload, number, data)
+        return UploadedPart(number, tag, await asyncio.to_thread(crc64, data), len(data))
+
+    async def complete(self, name: str, upload: str, parts: Sequence[UploadedPart]) -> None:
+        """See `MultipartStore.complete`."""
+        checked_name(name)
+        ordered = ordered_parts(self._uri / name, parts)
+        if upload in self._aborted or not UPLOAD.fullmatch(upload):
+            raise unknown_upload(self._uri / name, upload)
+        try:
+            await self._commit(name, upload, ordered)
+        except FerryError as error:
+            response = error_response(error)
+            if response is None or response.error_code not in ("InvalidBlockList", "BlobNotFound"):
+                raise
+            if await self._is_stored(name, upload, ordered) is not True:
+                raise unknown_upload(self._uri / name, upload, response.error_code) from response
+        else:
+            if await self._is_stored(name, upload, ordered) is False:
+                raise unknown_upload(self._uri / name, upload, "the store has another object, or none")
+        self._known.discard(upload)
+
+    async def abort(self, name: str, upload: str) -> None:
+        """See `MultipartStore.abort`. There is no request for it: Azure deletes the blocks within a week."""
+        checked_name(name)
+        self._known.discard(upload)
+        self._aborted.add(upload)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.client.close()
+
+    async def _stage(self, name: str, upload: str, number: int, data: bytes | memoryview) -> str:
+        """Send a block; its MD5."""
+        digest = await asyncio.to_thread(lambda: hashlib.md5(data, usedforsecurity=False).digest())
+        md5 = base64.b64encode(digest).decode()
+        query = {"comp": "block", "blockid": block_id(upload, number)}
+        await self.client.send(StoreRequest("PUT", name, query, {"Content-MD5": md5}, data))
+        return digest.hex()
+
+    async def _commit(self, name: str, upload: str, parts: Sequence[UploadedPart]) -> None:
+        listed = "".join(f"<Uncommitted>{block_id(upload, part.number)}</Uncommitted>" for part in parts)
+        body = f'<?xml version="1.0" encoding="utf-8"?><BlockList>{listed}</BlockList>'.encode()
+        seconds = self._limits.request_seconds
+        request = StoreRequest("PUT", name, {"comp": "blocklist"}, body=body, timeout_seconds=seconds)
+        await self.client.send(request)
+
+    async def _check_known(self, name: str, upload: str) -> None:
+        """Raise `NotFound` unless the upload's first block is at the store; a process asks once."""
+        if upload in self._known:
+            return
+        try:
+            valid = upload not in self._aborted and UPLOAD.fullmatch(upload)
+            staged = await self._blocks(name, STAGED) if valid else []
+        except AccessDenied:  # of who may write but not read: the upload starts again
+            staged = []
+        if block_id(upload, 0) not in {found for found, _ in staged}:
+            raise unknown_upload(self._uri / name, upload)
+        self._known.add(upload)
+
+    async def _is_stored(self, name: str, upload: str, parts: Sequence[UploadedPart]) -> bool | None:
+        """Whether the blob consists of these blocks, or None if the store does not say."""
+        try:
+            found = await self._blocks(name, COMMITTED)
+        except AccessDenied:
+            return None
+        return found == [(block_id(upload, part.number), part.size) for part in parts]
+
+    async def _blocks(self, name: str, kind: str) -> list[tuple[str, int]]:
+        """The identifiers and sizes of a blob's blocks; none if it does not exist."""
+        try:
+            query = {"comp": "blocklist", "blocklisttype": kind}
+            response = await self.client.send(StoreRequest("GET", name, query))
+        except NotFound as error:
+            if type(error) is NotFound:
+                return []
+            raise
+        return [(found, int(size)) for found, size in BLOCK.findall(response.text)]
+
+
+def block_id(upload: str, number: int) -> str:
+    """The identifier of a block: all those of a blob must have one length."""
+    return base64.b64encode(f"{upload}-{number:015}".encode()).decode()

@@ -1,0 +1,190 @@
+"""Sends the requests that an engine has no call for: signed, with timeouts and retries.
+
+What differs by service, a subclass adds: the signature, and which responses are errors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+from urllib.parse import quote
+
+import aiohttp
+import msgspec
+import stamina
+from yarl import URL
+
+from podferry.contract.errors import FerryError, TemporaryError
+from podferry.storage.errors.translate import StoreLocation, translate
+from podferry.storage.http.plain_session import MAX_RESPONSE_BYTES, Buffer, BufferBody, body_of, open_session
+from podferry.storage.network.settings import Network
+from podferry.storage.object_names import join
+from podferry.storage.timeouts_and_limits import Limits
+
+T = TypeVar("T")
+Explain = Callable[[Exception, str], Awaitable[FerryError]]
+"""The error for a user, of an exception and the name of an object: its type says whether to ask again."""
+
+
+class StoreResponse(msgspec.Struct, frozen=True):
+    """A response: status, headers by case-insensitive name, and the body as text."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+
+class StoreResponseError(Exception):
+    """An error response, read by `podferry.storage.errors.vendor_fields`.
+
+    Attributes:
+        status: Of HTTP; 0 if the error came with a status of success.
+        error_code: The vendor's, or empty.
+        by_service: Whether the service itself has responded.
+    """
+
+    status = 0
+    error_code = ""
+    by_service = True
+
+
+class StoreRequest(msgspec.Struct, frozen=True):
+    """A request about one object.
+
+    Attributes:
+        method: Of HTTP.
+        name: The object, relative to the store.
+        query: Parameters, not encoded.
+        headers: The signature covers all of them.
+        body: Sent without a copy.
+        signed_body: Whether the signature covers the body too; if not, a checksum in the headers must.
+        timeout_seconds: For one attempt; 0 means as configured.
+        attempts: At most; 0 means as configured.
+    """
+
+    method: str
+    name: str
+    query: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
+    body: Buffer = b""
+    signed_body: bool = True
+    timeout_seconds: float = 0
+    attempts: int = 0
+
+
+class StoreClient(ABC):
+    """A client of one bucket. It connects at the first request, and again after `close`."""
+
+    def __init__(
+        self, url: str, location: StoreLocation, network: Network, limits: Limits, explain: Explain | None
+    ) -> None:
+        """Prepare a client.
+
+        Args:
+            url: Of the bucket; a slash and the key follow.
+            location: Of the store, for errors.
+            network: Trusted certificates and proxies.
+            limits: Timeouts and retries.
+            explain: The errors for users; without it, they are translated by themselves alone.
+        """
+        self.location = location
+        self._url = url
+        self._prefix = location.uri.key
+        self._limits = limits
+        self._session: aiohttp.ClientSession | None = None
+        proxy = network.proxies.proxy_for(url)
+        self._proxy = proxy.url if proxy else None
+        self._answered = False
+        self._explain = explain or self._translated
+        self._ca = network.ca.pem
+
+    @abstractmethod
+    def _signed(self, request: StoreRequest, url: str) -> tuple[str, Mapping[str, str]]:
+        """The URL and all headers to send. May block: for credentials, and for the hash of a large body."""
+
+    @abstractmethod
+    def _encoded_query(self, query: Mapping[str, str]) -> str:
+        """A query as it is signed and sent."""
+
+    @abstractmethod
+    def _checked(self, response: StoreResponse) -> StoreResponse:
+        """The response if it reports success; raises a `StoreResponseError` if not."""
+
+    async def send(self, request: StoreRequest) -> StoreResponse:
+        """The response to a request, with retries.
+
+        Raises:
+            FerryError: Chained from the `StoreResponseError` if the server responded.
+        """
+        return await self.fetch(request, lambda response: response)
+
+    async def fetch(self, request: StoreRequest, parse: Callable[[StoreResponse], T]) -> T:
+        """What `parse` makes of the response; it may refuse it with an `StoreResponseError`. See `send`."""
+        attempts = stamina.retry_context(
+            on=TemporaryError,
+            attempts=request.attempts or self._limits.retries + 1,
+            timeout=self._limits.retry_seconds,
+            wait_jitter=0.2,
+            wait_max=5.0,
+        )
+        async for attempt in attempts:
+            with attempt:
+                try:
+                    found = parse(await self._attempt(request))
+                except (StoreResponseError, aiohttp.ClientError, OSError) as error:
+                    raise await self._explain(error, request.name) from error
+                self._answered = True
+                return found
+        raise AssertionError  # stamina raises the error of the last attempt
+
+    async def close(self) -> None:
+        """Close the connections."""
+        session, self._session = self._session, None  # at once: a request meanwhile opens its own
+        if session is not None:
+            await session.close()
+
+    async def _attempt(self, request: StoreRequest) -> StoreResponse:
+        url = self._address(request)
+        url, headers = await asyncio.to_thread(self._signed, request, url)
+        pending = self._open_session().request(
+            request.method,
+            URL(url, encoded=True),
+            headers=headers,
+            data=BufferBody(request.body, self._limits.stall_seconds) if request.body else None,
+            allow_redirects=False,
+            proxy=self._proxy,
+            timeout=self._timeout(request),
+        )
+        async with pending as response:
+            text = (await body_of(response, MAX_RESPONSE_BYTES)).decode(errors="replace")
+            return self._checked(StoreResponse(response.status, response.headers, text))
+
+    async def _translated(self, error: Exception, name: str) -> FerryError:
+        self._answered |= isinstance(error, StoreResponseError) and error.by_service
+        return translate(error, self.location, name, answered=self._answered)
+
+    def _address(self, request: StoreRequest) -> str:
+        query = self._encoded_query(request.query)
+        return f"{self._url}/{quote(join(self._prefix, request.name))}{'?' + query if query else ''}"
+
+    def _timeout(self, request: StoreRequest) -> aiohttp.ClientTimeout:
+        limits = self._limits
+        scale = max(1.0, len(request.body) / limits.part_bytes)  # the limit is for one part of the usual size
+        return aiohttp.ClientTimeout(
+            total=request.timeout_seconds or limits.request_seconds * scale,
+            sock_connect=limits.connect_seconds,
+            sock_read=request.timeout_seconds or limits.stall_seconds,
+        )
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = open_session(self._url, self._ca)
+        return self._session
+
+
+def error_response(error: FerryError) -> StoreResponseError | None:
+    """The response behind an error of `StoreClient.send`, or None if there was none."""
+    cause = error.__cause__
+    return cause if isinstance(cause, StoreResponseError) else None
