@@ -15,7 +15,7 @@ from typing import TypeVar
 import fsspec
 import structlog
 
-from podferry.contract.errors import Unavailable
+from podferry.contract.errors import InvalidSpec, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.plain_http import requires_tls
@@ -55,7 +55,12 @@ def open_fsspec(uri: Uri, config: StoreConfig, limits: Limits) -> FsspecStore:
 
     Raises:
         UnknownScheme: Its package is not installed.
+        InvalidSpec: Its package cannot list as podferry does.
     """
+    if uri.scheme == "oss":
+        # It reads listings from a cache, which is off here: a dataset must not be one of a minute ago.
+        what = "ossfs, the package of fsspec for oss://, cannot list without a cache"
+        raise InvalidSpec.of(what, str(uri), "Leave ?engine=fsspec out")
     try:
         fsspec.get_filesystem_class(uri.scheme)
     except ImportError as error:

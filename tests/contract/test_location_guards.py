@@ -110,8 +110,9 @@ def test_endpoints_of_a_secret(name: str, text: str) -> None:
     assert problems({name: text}, ["https://evil.*"]) == []
 
 
-def test_an_endpoint_without_a_scheme() -> None:
-    (problem,) = problems({"STORAGE_EMULATOR_HOST": "evil.example:80"}, [])
+@pytest.mark.parametrize("name", ["STORAGE_EMULATOR_HOST", "OSS_ENDPOINT", "URL"])
+def test_an_endpoint_without_a_scheme(name: str) -> None:
+    (problem,) = problems({name: "evil.example:80"}, [])
     assert "evil.example:80" in problem
 
 
