@@ -45,6 +45,9 @@ URL = re.compile(r"https?://[^\s\"'`<>{}|\\^,;]+")
 ENDPOINT_NAME = re.compile("ENDPOINT|EMULATOR_HOST|^URL$")
 WITHOUT_STORE = ("GOOGLE_", "AZURE_AUTHORITY_HOST", "HTTP", "NO_PROXY", "http")
 """Beginnings of the names of a Secret's keys whose URLs are not the store's: of tokens and proxies."""
+SITE_FILE = "-site.xml"
+"""How the names of the keys end that hold a configuration of Hadoop, which has addresses without a scheme."""
+SITE_ADDRESS = re.compile(r"<value>\s*([^\s<>/]+:\d+)\s*</value>")
 ANY = "*"
 Globs = Sequence[str]
 Guards = tuple[tuple[str, ...], ...]
@@ -144,6 +147,8 @@ def _endpoints(name: str, text: str) -> Iterator[str]:
     if name.startswith(WITHOUT_STORE):
         return
     found = [url.rstrip("/") for url in URL.findall(text)]
+    if name.endswith(SITE_FILE):
+        found += SITE_ADDRESS.findall(text)
     if not found and ENDPOINT_NAME.search(name) and text.strip():
         found = [text.strip().rstrip("/")]
     yield from found

@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 from podferry.contract.errors import InvalidSpec
 from podferry.storage.engine import Engine
 from podferry.storage.fsspec.engine import FSSPEC
+from podferry.storage.hdfs.engine import HDFS
 from podferry.storage.huggingface.engine import HUGGINGFACE
 from podferry.storage.local.engine import LOCAL
 from podferry.storage.memory.engine import MEMORY
@@ -16,8 +17,9 @@ from podferry.storage.oss.engine import OSS
 from podferry.storage.sftp.engine import SFTP
 from podferry.storage.smb.engine import SMB
 from podferry.storage.webdav.engine import WEBDAV
+from podferry.storage.webhdfs.engine import WEBHDFS
 
-BUILT_IN = (OBSTORE, OSS, LOCAL, MEMORY, SMB, SFTP, WEBDAV, HUGGINGFACE, FSSPEC)
+BUILT_IN = (OBSTORE, OSS, HDFS, WEBHDFS, LOCAL, MEMORY, SMB, SFTP, WEBDAV, HUGGINGFACE, FSSPEC)
 """In the order of choice: the first one that names a scheme opens it. fsspec opens what nobody names."""
 ENTRY_POINTS = "podferry.engines"
 """The group of entry points by which a package adds an engine; each is an `Engine`."""

@@ -37,6 +37,7 @@ class Origin(msgspec.Struct, frozen=True):
             marks do not matter. Not every server supports `If-Match`.
         proxy: Opens the connections, or None.
         pages: Whether the server may respond with a web page in the place of a file.
+        ranges_in_address: Whether the address of a request has its range: its response is a complete one.
     """
 
     host: str
@@ -46,6 +47,7 @@ class Origin(msgspec.Struct, frozen=True):
     tag_field: str = "etag"
     proxy: Proxy | None = None
     pages: bool = False
+    ranges_in_address: bool = False
 
     def ssl_context(self) -> ssl.SSLContext | None:
         """A context that trusts the same certificates as the store's engine, or None without TLS."""

@@ -23,12 +23,15 @@ VARIABLE_PREFIXES = (
     *("OSS_", "ALIBABA_CLOUD_", "akId", "akSecret"),
     *("SMB_", "SFTP_", "FTP_", "WEBDAV_", "HF_TOKEN", "HF_ENDPOINT"),
     *web_variables("HTTP_"),  # not HTTP_PROXY
+    *("HADOOP_", "HDFS_", "WEBHDFS_", "KRB5"),
 )
 """Of the variables that are read; `FSSPEC_<SCHEME>_<OPTION>` is fsspec's own convention."""
 TRUE_VALUES = ("1", "true", "yes", "on")
 KFP_KEYS = {"accesskey": "AWS_ACCESS_KEY_ID", "secretkey": "AWS_SECRET_ACCESS_KEY"}
 """Keys of the Secret `mlpipeline-minio-artifact`, which every namespace with Kubeflow Pipelines has. Source:
 kubeflow/pipelines, `manifests/kustomize/third-party`, the Secret of the object store."""
+KEYTAB = "keytab"
+"""How the names of keys end that hold a keytab of Kerberos; its library reads the file."""
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 """Not in a header of HTTP, into which credentials go; obstore panics on them."""
 ONE_LINE = (
@@ -130,7 +133,7 @@ def _mounted(path: Path) -> dict[str, str]:
         )
         raise CredentialsMissing.of(f"there are no credentials in {path}", measured, remedy)
     in_version = {file.name for file in version.glob("*")}
-    found = {file.name: _text(version / file.name if file.name in in_version else file) for file in files}
+    found = {file.name: _value(file, version if file.name in in_version else path) for file in files}
     return {
         KFP_KEYS.get(name, name): value for name, value in found.items() if KFP_KEYS.get(name) not in found
     }
@@ -178,6 +181,11 @@ def is_true(value: str) -> bool:
 def variable_names(credentials: Mapping[str, str], *prefixes: str) -> tuple[str, ...]:
     """Names of a vendor's credentials, for messages."""
     return tuple(sorted(name for name in credentials if name.startswith(prefixes)))
+
+
+def _value(file: Path, version: Path) -> str:
+    """The value of a key; of a keytab, which is binary, its path."""
+    return str(file) if file.name.endswith(KEYTAB) else _text(version / file.name)
 
 
 def _text(file: Path) -> str:

@@ -31,6 +31,5 @@ FSSPEC = Engine(
             server_copy=True,
             connection_pool=True,
         ),
-        Scheme(names=("hdfs", "viewfs"), tested_on="HDFS"),
     ),
 )

@@ -78,7 +78,8 @@ class ConnectionOwner(Protocol):
     """Schedules jobs on connections."""
 
     counters: PoolCounters
-    tag_field: bytes
+    response_rules: tuple[bytes, bool]
+    """The last two arguments of `read_head`."""
     refuses_pages: bool
     buffers: BufferPool
 
@@ -166,7 +167,8 @@ class Connection(asyncio.BufferedProtocol):
         if self._filled and self._sent_at:
             self._owner.counters.first_byte(self._now() - self._sent_at)
             self._sent_at = 0.0
-        head = read_head(self._buffer, self._filled, job.entry, job.start, job.length, self._owner.tag_field)
+        request = job.entry, job.start, job.length
+        head = read_head(self._buffer, self._filled, *request, *self._owner.response_rules)
         if head is not None:
             self._head = head
             job.receive_head(head)

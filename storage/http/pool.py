@@ -57,8 +57,10 @@ class ConnectionPool:
 
     def __init__(self, source: JobSource, max_connections: int, counters: PoolCounters) -> None:
         self._source = source
-        self.counters, self.tag_field = counters, source.origin.tag_field.encode()
-        self.refuses_pages = source.origin.pages
+        origin = source.origin
+        self.counters = counters
+        self.response_rules = origin.tag_field.encode(), origin.ranges_in_address
+        self.refuses_pages = origin.pages
         self.buffers = BufferPool()
         self._concurrency = ConcurrencyController(max_connections)
         self._dialer = Dialer(source.origin, self._make_connection, self._dial_failed)

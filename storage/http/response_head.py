@@ -61,7 +61,13 @@ class ResponseHead(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_head(
-    buffer: bytearray | mmap, filled: int, entry: Entry, start: int, length: int, tag_field: bytes = b"etag"
+    buffer: bytearray | mmap,
+    filled: int,
+    entry: Entry,
+    start: int,
+    length: int,
+    tag_field: bytes = b"etag",
+    ranges_in_address: bool = False,
 ) -> ResponseHead | None:
     """Parse the head of a response, or return None while it is incomplete.
 
@@ -72,6 +78,7 @@ def read_head(
         start: Of the requested range, bytes.
         length: Of that range; a request for the complete object has no `Range`.
         tag_field: See `podferry.storage.request_builder.Origin`.
+        ranges_in_address: See there.
 
     Raises:
         UnexpectedResponse: It is not the plain response to that request.
@@ -88,7 +95,8 @@ def read_head(
         raise UnexpectedResponse(
             f"Content-Length {_printable(content_length) or 'missing'}, {length} were requested"
         )
-    _check_range(raw, fields.get(CONTENT_RANGE, b"").rstrip(BLANKS), entry, start, length)
+    is_complete = ranges_in_address or (start == 0 and length == entry.size)
+    _check_range(raw, fields.get(CONTENT_RANGE, b"").rstrip(BLANKS), entry, start, length, is_complete)
     tag = fields.get(tag_field, b"").rstrip(BLANKS)
     if tag_field and entry.tag and tag.strip(b'"') != entry.tag.strip('"').encode():
         raise UnexpectedResponse(f"the tag {_printable(tag) or 'missing'}, {entry.tag} was listed")
@@ -132,9 +140,11 @@ def _refuse_repeated(names: list[bytes], tag_field: bytes) -> None:
             raise UnexpectedResponse(f"{_printable(name)} twice")
 
 
-def _check_range(raw: bytes, content_range: bytes, entry: Entry, start: int, length: int) -> None:
+def _check_range(
+    raw: bytes, content_range: bytes, entry: Entry, start: int, length: int, is_complete: bool
+) -> None:
     partial = raw.startswith(PARTIAL_CONTENT)
-    if start == 0 and length == entry.size:
+    if is_complete:
         if partial:
             raise UnexpectedResponse("206 to a request for the complete object")
         return

@@ -24,8 +24,14 @@ TESTED_ELSEWHERE = {
     "storage/sftp/transfers.py": "tests/servers/test_sftp.py",
     "storage/credentials/ambient.py": "tests/storage/credentials/test_sources.py",
     "storage/timeouts_and_limits.py": "tests/storage/fsspec/test_store.py",
+    "storage/hadoop/files.py": "tests/servers/test_hdfs.py",
+    "storage/hadoop/store.py": "tests/servers/test_hdfs.py",
+    "storage/hdfs/native_files.py": "tests/servers/test_hdfs.py",
+    "storage/hdfs/store.py": "tests/servers/test_hdfs.py",
     "storage/store.py": "tests/storage/test_store_contract.py",
     "storage/doctor/finding.py": "tests/storage/doctor/test_diagnosis.py",
+    "storage/webhdfs/files.py": "tests/servers/test_hdfs.py",
+    "storage/webhdfs/store.py": "tests/servers/test_hdfs.py",
     "storage/engine.py": "tests/storage/test_engines.py",
     **{
         f"storage/smb/{name}.py": "tests/servers/test_smb.py"

@@ -86,6 +86,12 @@ def sftp(folders, sftp_files):
         yield server
 
 
+@pytest.fixture(scope="session")
+def hadoop(folders):
+    with importlib.import_module("tests.support.hadoop").hadoop(folders.mktemp("hadoop")) as found:
+        yield found
+
+
 @pytest.fixture
 def fresh():
     return f"run {os.getpid()}/n+{next(COUNTER)} %20"

@@ -26,6 +26,7 @@ SCHEMES = [
 ]
 NAME = "o d#d?/x#y?z %20&a+b"
 LOGIN = {"USERNAME": "user", "PASSWORD": "password"}
+HADOOP = ("hdfs", "webhdfs")
 BUCKETS = {
     "s3": ("versitygw", {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}),
     "bos": (
@@ -66,9 +67,11 @@ class Site:
             fixture, self.variables = BUCKETS[scheme]
             self.endpoint = self._request.getfixturevalue(fixture)
             return Uri(scheme, "bucket", "a set")
-        own = {"oss": self._oss, "hdfs": self._hdfs, "smb": self._share, "sftp": self._sftp}
+        own = {"oss": self._oss, "smb": self._share, "sftp": self._sftp}
         if scheme in own:
             return own[scheme]()
+        if scheme in HADOOP:
+            return self._hdfs(scheme)
         files = self._folder / "files"
         if scheme == "file":
             return parse_uri(str(files / "a set"))
@@ -81,9 +84,9 @@ class Site:
         self.variables = {"akId": "key-of-tests", "akSecret": "secret-of-tests", "OSS_REGION": "cn-hangzhou"}
         return Uri("oss", "bucket", "a set")
 
-    def _hdfs(self) -> Uri:
-        serving = import_module("tests.support.hadoop").hadoop(self._folder / "server")
-        return Uri("hdfs", self._stack.enter_context(serving), "a set")
+    def _hdfs(self, scheme: str) -> Uri:
+        found = self._request.getfixturevalue("hadoop")
+        return Uri(scheme, found.address if scheme == "hdfs" else found.web, f"{self._folder.name}/a set")
 
     def _sftp(self) -> Uri:
         serving = import_module("tests.support.openssh").sshd(self._folder / "files", self._folder / "server")
@@ -152,7 +155,7 @@ def called(*words: str, variables: dict[str, str]) -> str:
 @pytest.mark.parametrize("scheme", SCHEMES)
 async def test_a_file_is_listed_and_read(scheme: str, site: Site, tmp_path: Path) -> None:
     uri = site.uri(scheme)
-    if scheme in {*BUCKETS, "hdfs", "oss", "smb"}:  # a name of the file is none for every server
+    if scheme in {*BUCKETS, *HADOOP, "oss", "smb"}:  # a name of the file is none for every server
         await put(uri, site)
     endpoint = ["--endpoint", site.endpoint] if site.endpoint else []
     assert NAME in called("dataset", "ls", str(uri), *endpoint, variables=site.variables)

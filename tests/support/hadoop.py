@@ -1,12 +1,15 @@
-"""A Hadoop file system of one NameNode and one DataNode, on loopback."""
+"""A Hadoop file system on loopback: one DataNode, and a NameNode or two that take over from each other."""
 
 from __future__ import annotations
 
 import contextlib
 import getpass
+import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import hdfs_native
@@ -15,32 +18,167 @@ from tests.support.real_servers import free_port, running
 from tests.support.server_binaries import installed
 
 HEAP = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+OPENED = ("--add-opens", "java.base/java.lang=ALL-UNNAMED")
+"""WebHDFS's Jersey needs it from Java 17 on."""
 SERVERS = "org.apache.hadoop.hdfs.server"
-LOOPBACK = "127.0.0.1:0"
+NAMESERVICE = "cluster1"
+FAILOVER = f"{SERVERS}.namenode.ha.ConfiguredFailoverProxyProvider"
+QUIET = """log4j.rootLogger=WARN, E
+log4j.appender.E=org.apache.log4j.ConsoleAppender
+log4j.appender.E.target=System.err
+log4j.appender.E.layout=org.apache.log4j.PatternLayout
+log4j.appender.E.layout.ConversionPattern=%p %c: %m%n
+"""
+"""Configuration of log4j: warnings, to the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hadoop:
+    """A running file system.
+
+    Attributes:
+        address: `host:port` of the NameNode's RPC, or the nameservice.
+        web: `host:port` of its WebHDFS, or the nameservice.
+        configuration: Directory with the client's `core-site.xml` and `hdfs-site.xml`.
+        data_port: Of the DataNode's transfers.
+        java: The command of Java with class path and system properties.
+        properties: Of the configuration.
+    """
+
+    address: str
+    web: str
+    configuration: Path
+    data_port: int
+    java: tuple[str, ...]
+    properties: Mapping[str, str]
+
+    def command(self, main: str, *words: str) -> list[str]:
+        """A command of Hadoop, such as `FsShell`, by its Java class."""
+        return [*self.java, main, *words]
+
+    def run(self, main: str, *words: str, **environ: str) -> str:
+        """What a command prints; a failure is raised."""
+        done = subprocess.run(
+            self.command(main, *words),
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "HADOOP_USER_NAME": getpass.getuser(), **environ},
+        )
+        if done.returncode:
+            raise RuntimeError(f"{main} {words}: {done.returncode}\n{done.stdout}\n{done.stderr}")
+        return done.stdout
+
+    def shell(self, *words: str, **environ: str) -> str:
+        """`hdfs dfs`."""
+        return self.run("org.apache.hadoop.fs.FsShell", *words, **environ)
+
+    def admin(self, *words: str) -> str:
+        """`hdfs dfsadmin`."""
+        return self.run("org.apache.hadoop.hdfs.tools.DFSAdmin", *words)
 
 
 @contextlib.contextmanager
-def hadoop(folder: Path) -> Iterator[str]:
-    """The address of the NameNode, `host:port`."""
-    port, data_port = free_port(), free_port()
-    _configure(folder, port, data_port)
-    java = ["java", *HEAP, "-cp", f"{folder}:{installed('hadoop')}/*", f"-Duser.name={getpass.getuser()}"]
-    node = [*java, f"{SERVERS}.namenode.NameNode"]
+def hadoop(
+    folder: Path,
+    more: Mapping[str, str] = {},
+    java: Sequence[str] = (),
+    host: str = "127.0.0.1",
+    identity: Mapping[str, str] = {},
+) -> Iterator[Hadoop]:
+    """A file system with one NameNode.
+
+    Args:
+        folder: Where it stores everything; empty.
+        more: Properties of all its processes and of clients.
+        java: Options of Java.
+        host: Where it listens; clients reach it there.
+        identity: Arguments of hdfs-native's client.
+    """
+    rpc, web, data = (free_port() for _ in range(3))
+    properties = {
+        "fs.defaultFS": f"hdfs://{host}:{rpc}",
+        "dfs.namenode.http-address": f"{host}:{web}",
+        **_common(folder, host, data),
+        **more,
+    }
+    found = _written(folder, folder, properties, data, java, f"{host}:{rpc}", f"{host}:{web}")
+    node = found.command(f"{SERVERS}.namenode.NameNode")
     subprocess.run([*node, "-format", "-nonInteractive"], cwd=folder, capture_output=True, check=True)
-    data_node = [*java, f"{SERVERS}.datanode.DataNode"]
-    with running(node, port, folder / "name.log"), running(data_node, data_port, folder / "data.log"):
-        _wait_for_data_node(f"hdfs://127.0.0.1:{port}")
-        yield f"127.0.0.1:{port}"
+    with running(node, rpc, folder / "name.log"), _data_node(found, folder, host):
+        _wait_until_writable(found, identity)
+        yield found
 
 
-def _wait_for_data_node(address: str, seconds: float = 60) -> None:
-    """It listens before the NameNode knows it; a file that can be written shows that it does."""
+@contextlib.contextmanager
+def highly_available(folder: Path) -> Iterator[tuple[Hadoop, HighAvailability]]:
+    """A nameservice of two NameNodes that share a directory of edits; the first is active."""
+    ports = {node: (free_port(), free_port()) for node in ("nn1", "nn2")}
+    data = free_port()
+    properties = {
+        "fs.defaultFS": f"hdfs://{NAMESERVICE}",
+        "dfs.nameservices": NAMESERVICE,
+        f"dfs.ha.namenodes.{NAMESERVICE}": "nn1,nn2",
+        f"dfs.client.failover.proxy.provider.{NAMESERVICE}": FAILOVER,
+        "dfs.namenode.shared.edits.dir": f"file://{folder}/edits",
+        "dfs.ha.fencing.methods": "shell(/bin/true)",
+        "dfs.ha.tail-edits.period": "1",
+        "dfs.ha.log-roll.period": "1",
+        **_common(folder, "127.0.0.1", data),
+    }
+    for node, (rpc, web) in ports.items():
+        properties[f"dfs.namenode.rpc-address.{NAMESERVICE}.{node}"] = f"127.0.0.1:{rpc}"
+        properties[f"dfs.namenode.http-address.{NAMESERVICE}.{node}"] = f"127.0.0.1:{web}"
+    client = _written(folder, folder, properties, data, (), NAMESERVICE, NAMESERVICE)
+    (folder / "edits").mkdir()
+    with ExitStack() as stack:
+        for node, (rpc, _) in ports.items():
+            own = folder / node
+            named = {**properties, "dfs.ha.namenode.id": node, "dfs.namenode.name.dir": f"{own}/name"}
+            server = _written(folder, own, named, data, (), NAMESERVICE, NAMESERVICE)
+            words = server.command(f"{SERVERS}.namenode.NameNode")
+            first = "-format" if node == "nn1" else "-bootstrapStandby"
+            subprocess.run([*words, first, "-nonInteractive"], cwd=own, capture_output=True, check=True)
+            stack.enter_context(running(words, rpc, own / "log"))
+        switch = HighAvailability(client)
+        switch.activate("nn1")
+        stack.enter_context(_data_node(client, folder, "127.0.0.1"))
+        _wait_until_writable(client, {})
+        yield client, switch
+
+
+class HighAvailability:
+    """Switches between the NameNodes `nn1` and `nn2`."""
+
+    def __init__(self, client: Hadoop) -> None:
+        self._client = client
+
+    def activate(self, node: str) -> None:
+        """Make a NameNode active; the other one must be in standby."""
+        self._admin("-transitionToActive", node)
+
+    def fail_over(self, old: str, new: str) -> None:
+        """Put one in standby, and make the other active."""
+        self._admin("-transitionToStandby", old)
+        self.activate(new)
+
+    def _admin(self, *words: str) -> None:
+        self._client.run("org.apache.hadoop.hdfs.tools.DFSHAAdmin", *words)
+
+
+def _data_node(found: Hadoop, folder: Path, host: str) -> contextlib.AbstractContextManager[None]:
+    words = found.command(f"{SERVERS}.datanode.DataNode")
+    return running(words, found.data_port, folder / "data.log")
+
+
+def _wait_until_writable(found: Hadoop, identity: Mapping[str, str], seconds: float = 60) -> None:
+    """The DataNode listens before the NameNode knows it; a file that can be written shows that it does."""
     deadline = time.monotonic() + seconds
     while True:
         try:
-            with hdfs_native.Client(address).create(
-                "/ready", hdfs_native.WriteOptions(overwrite=True)
-            ) as file:
+            conf = str(found.configuration)
+            client = hdfs_native.Client(f"hdfs://{found.address}", config_dir=conf, **identity)
+            with client.create("/ready", hdfs_native.WriteOptions(overwrite=True)) as file:
                 file.write(b"1")
         except (OSError, RuntimeError):
             if time.monotonic() > deadline:
@@ -50,29 +188,40 @@ def _wait_for_data_node(address: str, seconds: float = 60) -> None:
             return
 
 
-def _configure(folder: Path, port: int, data_port: int) -> None:
+def _common(folder: Path, host: str, data_port: int) -> dict[str, str]:
+    return {
+        "dfs.namenode.name.dir": f"{folder}/name",
+        "dfs.namenode.rpc-bind-host": host,
+        "dfs.namenode.safemode.extension": "0",
+        "dfs.namenode.fs-limits.min-block-size": "1048576",
+        "dfs.datanode.data.dir": f"{folder}/data",
+        "dfs.datanode.address": f"{host}:{data_port}",
+        "dfs.datanode.hostname": host,
+        "dfs.datanode.http.address": f"{host}:0",
+        "dfs.datanode.ipc.address": f"{host}:0",
+        "dfs.replication": "1",
+    }
+
+
+def _written(
+    folder: Path,
+    own: Path,
+    properties: Mapping[str, str],
+    data_port: int,
+    options: Sequence[str],
+    address: str,
+    web: str,
+) -> Hadoop:
+    """The commands of processes whose configuration is in the directory `own`."""
     for name in ("hdfs", "datanode"):  # looked for on the class path
-        (folder / "webapps" / name).mkdir(parents=True)
-    _write(folder / "core-site.xml", {"fs.defaultFS": f"hdfs://127.0.0.1:{port}"})
-    _write(
-        folder / "hdfs-site.xml",
-        {
-            "dfs.namenode.name.dir": f"{folder}/name",
-            "dfs.namenode.http-address": LOOPBACK,
-            "dfs.namenode.rpc-bind-host": "127.0.0.1",
-            "dfs.namenode.safemode.extension": "0",
-            "dfs.datanode.data.dir": f"{folder}/data",
-            "dfs.datanode.address": f"127.0.0.1:{data_port}",
-            "dfs.datanode.hostname": "127.0.0.1",
-            "dfs.datanode.http.address": LOOPBACK,
-            "dfs.datanode.ipc.address": LOOPBACK,
-            "dfs.replication": "1",
-        },
+        (own / "webapps" / name).mkdir(parents=True, exist_ok=True)
+    rows = "".join(
+        f"<property><name>{key}</name><value>{value}</value></property>\n"
+        for key, value in properties.items()
     )
-
-
-def _write(path: Path, properties: dict[str, str]) -> None:
-    rows = (
-        f"<property><name>{key}</name><value>{value}</value></property>" for key, value in properties.items()
-    )
-    path.write_text(f"<configuration>{''.join(rows)}</configuration>")
+    for name in ("core-site.xml", "hdfs-site.xml"):
+        (own / name).write_text(f"<configuration>\n{rows}</configuration>\n")
+    (own / "log4j.properties").write_text(QUIET)
+    user = f"-Duser.name={getpass.getuser()}"
+    java = ("java", *HEAP, *OPENED, *options, "-cp", f"{own}:{installed('hadoop')}/*", user)
+    return Hadoop(address, web, own, data_port, java, properties)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from podferry.storage.http.response_head import UnexpectedResponse, read_head
-from tests.support.store_contract import NAMES, ODD_NAMES
+from tests.support.store_contract import NAMES, ODD_NAMES, REFUSED
 
 
 class Client:
@@ -41,9 +41,10 @@ class Client:
         return status, self.plain(head, entry, start, length), head, body
 
     def plain(self, head, entry, start, length):
-        tag_field = self.builder.origin.tag_field.encode()
+        origin = self.builder.origin
+        rules = origin.tag_field.encode(), origin.ranges_in_address
         try:
-            return read_head(bytearray(head), len(head), entry, start, length, tag_field) is not None
+            return read_head(bytearray(head), len(head), entry, start, length, *rules) is not None
         except UnexpectedResponse:
             return False
 
@@ -89,10 +90,13 @@ async def test_ranges_equal_what_the_store_reads(store, put, listed, client):
     entry = await listed("a/b")
     for start, length in ((0, 300_000), (0, 1), (299_999, 1), (7, 131_072), (0, 299_999), (1, 299_999)):
         status, plain, head, body = await client.get(entry, start, length)
-        assert (status, plain) == (200 if length == len(data) else 206, True), head
+        in_address = client.builder.origin.ranges_in_address
+        expected = 200 if length == len(data) or in_address else 206
+        assert (status, plain) == (expected, True), head
         assert body == bytes(await store.read("a/b", start, length, entry.tag))
-        status, _, _, _ = await client.get(entry, method="HEAD")
-        assert status == 200
+        if not in_address:  # WebHDFS has no HEAD, and needs none
+            status, _, _, _ = await client.get(entry, method="HEAD")
+            assert status == 200
 
 
 async def test_empty_objects_are_requested_without_a_range(put, listed, client):
@@ -114,7 +118,7 @@ async def test_any_name_is_requested(store, put, remove, listed, client, name):
 
 
 async def asked_for(store, put, remove, listed, client, name):
-    if "\\" in name and store.uri.scheme == "az":  # such a name is refused
+    if REFUSED.get(store.uri.scheme, "\0") in name:
         return
     await put("dir/" + name, name.encode())
     entry = await listed("dir/" + name)

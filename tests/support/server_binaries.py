@@ -45,6 +45,14 @@ DEBIAN = {
     "wget": Debian("1", "usr/bin/wget", ("wget",)),
     "vsftpd": Debian("3", "usr/sbin/vsftpd", ("vsftpd", "libwrap0")),
     "lftp": Debian("4", "usr/bin/lftp", ("lftp",)),
+    "krb5kdc": Debian(
+        "1",
+        "usr/sbin/krb5kdc",
+        (
+            *("krb5-kdc", "krb5-admin-server", "krb5-user", "libkadm5srv-mit12", "libkadm5clnt-mit12"),
+            *("libgssrpc4", "libkdb5-10", "libverto1", "libverto-libev1", "libev4"),
+        ),
+    ),
     "samba": Debian("4", "usr/sbin/smbd", ("samba", "smbclient"), complete=True),
 }
 

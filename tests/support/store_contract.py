@@ -34,6 +34,8 @@ ODD_NAMES = [
     ".hidden/.x",
     "...",
 ]
+REFUSED = {"az": "\\", "hdfs": ":", "webhdfs": ":"}
+"""Characters that a store refuses in names: Azure would store a slash."""
 NAMES = st.text(st.characters(exclude_categories=("Cs", "Cc", "Cn")), min_size=1, max_size=30).filter(
     lambda name: name_problem(name) is None
 )
@@ -42,7 +44,7 @@ NAMES = st.text(st.characters(exclude_categories=("Cs", "Cc", "Cn")), min_size=1
 @pytest.fixture
 def refused_characters(store):
     """Those that the store does not take in a name; Azure would store a slash."""
-    return "\\" if store.uri.scheme == "az" else ""
+    return REFUSED.get(store.uri.scheme, "")
 
 
 async def names(store, prefix=""):

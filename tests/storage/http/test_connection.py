@@ -46,7 +46,7 @@ class Collecting:
 class Owner:
     """Hands out jobs and records how each ends."""
 
-    tag_field = b"etag"
+    response_rules = b"etag", False
     refuses_pages = False
 
     def __init__(self, jobs):

@@ -1,0 +1,1 @@
+"""What `hdfs://` and `webhdfs://` share: a store over a few file operations, errors, configuration."""

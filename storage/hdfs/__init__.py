@@ -1,0 +1,1 @@
+"""The engine for `hdfs://` and `viewfs://`, by Hadoop's own protocols."""

@@ -1,0 +1,1 @@
+"""The engine for `webhdfs://` and `swebhdfs://`: HDFS by its REST interface."""
