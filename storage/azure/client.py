@@ -7,22 +7,13 @@ from collections.abc import Mapping
 from email.utils import formatdate
 from urllib.parse import quote, urlsplit
 
-from podferry.storage.azure.credentials import AzureCredentialsProvider, AzureSource, decoded_key
-from podferry.storage.azure.endpoint import AzureAccess
-from podferry.storage.azure.identity import TokenService
+from podferry.storage.azure.credentials import AzureSource, decoded_key
+from podferry.storage.azure.endpoint import API_VERSION, AzureAccess
+from podferry.storage.azure.identity import credentials_of
 from podferry.storage.azure.response import checked
 from podferry.storage.azure.shared_key import authorization
 from podferry.storage.http.store_client import StoreClient, StoreRequest, StoreResponse
 from podferry.storage.timeouts_and_limits import Limits
-
-API_VERSION = "2023-11-03"
-"""Of Azure's API: the one that obstore uses."""
-
-
-def credentials_of(access: AzureAccess, limits: Limits) -> AzureCredentialsProvider:
-    """The provider of a store's credentials."""
-    service = TokenService(access.location, access.network, limits)
-    return AzureCredentialsProvider(access.variables, access.reload_credentials, service.request)
 
 
 class AzureClient(StoreClient):

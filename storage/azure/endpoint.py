@@ -22,6 +22,8 @@ from podferry.storage.errors.translate import StoreLocation, store_error, store_
 from podferry.storage.network.settings import Network
 from podferry.storage.store import StoreConfig
 
+API_VERSION = "2023-11-03"
+"""Of Azure's API: the one that obstore uses."""
 AZURE_SCHEMES = ("az", "abfs", "abfss", "azure")
 
 

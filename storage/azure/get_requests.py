@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 from podferry.contract.errors import CredentialsMissing
 from podferry.contract.manifest import Entry
-from podferry.storage.azure.client import API_VERSION, credentials_of
 from podferry.storage.azure.credentials import (
     IDENTITIES,
     VALUES,
@@ -22,7 +21,8 @@ from podferry.storage.azure.credentials import (
     AzureSource,
     decoded_key,
 )
-from podferry.storage.azure.endpoint import AzureAccess
+from podferry.storage.azure.endpoint import API_VERSION, AzureAccess
+from podferry.storage.azure.identity import credentials_of
 from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.http.get_requests import PlainGetBuilder, PlainRequest
 from podferry.storage.object_names import join

@@ -6,6 +6,7 @@ may have different Secrets, so endpoint, region, keys and anonymous access are a
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -15,7 +16,6 @@ import msgspec
 from obstore.store import AzureStore, S3Store
 
 from podferry.contract.uri import Uri
-from podferry.storage.azure.client import credentials_of
 from podferry.storage.azure.credentials import AzureCredential, AzureCredentialsProvider, AzureSource
 from podferry.storage.azure.endpoint import AZURE_SCHEMES, azure_access
 from podferry.storage.credentials.ambient import AMBIENT_VARIABLES
@@ -144,7 +144,8 @@ class _AzureProvider:
 
 def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
     access = azure_access(uri, config)
-    credentials = credentials_of(access, limits)
+    identity = importlib.import_module("podferry.storage.azure.identity")  # loads what S3 does without
+    credentials: AzureCredentialsProvider = identity.credentials_of(access, limits)
     anonymous = access.source is AzureSource.ANONYMOUS
     store = AzureStore(
         access.container,
