@@ -15,24 +15,22 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote
-from xml.etree import ElementTree
 
 from aiohttp import web
 
-from tests.support.oss import documents
 from tests.support.oss.bucket import Bucket, StoredObject
 from tests.support.oss.errors import ELSEWHERE, OssError
+from tests.support.oss.operations import ARCHIVED, HANDLERS, Asked, check_conditions, operation_of
 from tests.support.oss.signatures import Account, Signed, raw_query, verify
 
 REGION = "cn-hangzhou"
 KEY_ID, KEY_SECRET = "key-of-tests", "secret-of-tests"
 ADDRESS = re.compile(r"[\d.]+|\[.*\]|localhost")
 RANGE = re.compile(r"bytes=(\d*)-(\d*)")
-ARCHIVED = ("Archive", "ColdArchive", "DeepColdArchive")
 
 
 class OssServer:
@@ -75,7 +73,7 @@ class OssServer:
                 await asyncio.sleep(self.delay)
             if signed.parameter("Action"):
                 return self._assume_role(signed, body)
-            operation = _operation(signed)
+            operation = operation_of(signed)
             self.requests.append((request.method, operation, request.raw_path, headers))
             return await self._perform(request, operation, signed, body)
         except OssError as error:
@@ -108,17 +106,15 @@ class OssServer:
             self.damages -= 1
             body = bytes([body[0] ^ 1]) + body[1:]
         _check_md5(signed, body)
-        handler: Callable[[Signed, bytes, Bucket], web.Response] | None = getattr(
-            self, f"_{_snake(operation)}", None
-        )
+        handler = HANDLERS.get(operation)
         if handler is None:
             raise OssError("NotImplemented")
-        return handler(signed, body, bucket)
+        return handler(Asked(signed, body, bucket, self.buckets))
 
     async def _get(self, request: web.Request, signed: Signed, stored: StoredObject) -> web.StreamResponse:
         if stored.storage_class in ARCHIVED:
             raise OssError("InvalidObjectState", Key=signed.key)
-        _check_conditions(signed, stored)
+        check_conditions(signed, stored)
         start, stop = _range(signed, len(stored.data))
         headers, status = stored.headers(), 200
         if (start, stop) != (0, len(stored.data)) or signed.headers.get("x-range-applied"):
@@ -135,82 +131,6 @@ class OssServer:
         assert request.transport is not None
         request.transport.close()
         return response
-
-    def _head_object(self, signed: Signed, body: bytes, bucket: Bucket) -> web.Response:
-        stored = bucket.get(signed.key)
-        _check_conditions(signed, stored)
-        length = {"Content-Length": str(len(stored.data))}
-        return web.Response(headers=stored.headers() | length)
-
-    def _put_object(self, signed: Signed, body: bytes, bucket: Bucket) -> web.Response:
-        bucket.check_free(signed.key, signed.headers.get("x-oss-forbid-overwrite", ""))
-        stored = bucket.put(signed.key, StoredObject(body))
-        return web.Response(headers=_kept(stored, "ETag", "x-oss-hash-crc64ecma", "x-oss-version-id"))
-
-    def _copy_object(self, signed: Signed, body: bytes, bucket: Bucket) -> web.Response:
-        source = unquote(signed.headers["x-oss-copy-source"]).lstrip("/")
-        name, _, key = source.partition("/")
-        if name not in self.buckets:
-            raise OssError("NoSuchBucket", BucketName=name)
-        found = self.buckets[name].get(key)
-        if found.storage_class in ARCHIVED:
-            raise OssError("InvalidObjectState", Key=key)
-        bucket.check_free(signed.key, signed.headers.get("x-oss-forbid-overwrite", ""))
-        stored = bucket.put(signed.key, StoredObject(found.data, found.kind, found.etag))
-        return documents.xml(documents.copied(stored), _kept(stored, "x-oss-hash-crc64ecma"))
-
-    def _delete_object(self, signed: Signed, body: bytes, bucket: Bucket) -> web.Response:
-        bucket.objects.pop(signed.key, None)
-        return web.Response(status=204)
-
-    def _delete_multiple_objects(self, signed: Signed, body: bytes, bucket: Bucket) -> web.Response:
-        if "content-md5" not in signed.headers:
-            raise OssError("MissingContentMD5")
-        root = _parsed(body)
-        keys = [item.findtext("Key") or "" for item in root.iterfind("Object")]
-        if not 0 < len(keys) <= 1000 or not all(keys):
-            raise OssError("MalformedXML")
-        for key in keys:
-            bucket.objects.pop(key, None)
-        return documents.xml(documents.deleted([] if root.findtext("Quiet") == "true" else keys))
-
-    def _list_objects(self, signed: Signed, body: bytes, bucket: Bucket) -> web.Response:
-        return documents.xml(documents.listing(signed, bucket))
-
-    def _initiate_multipart_upload(self, signed: Signed, body: bytes, bucket: Bucket) -> web.Response:
-        bucket.check_free(signed.key, signed.headers.get("x-oss-forbid-overwrite", ""))
-        return documents.xml(documents.begun(signed.bucket, signed.key, bucket.begin(signed.key)))
-
-    def _upload_part(self, signed: Signed, body: bytes, bucket: Bucket) -> web.Response:
-        number = int(signed.parameter("partNumber"))
-        if not 1 <= number <= 10_000:
-            raise OssError("InvalidArgument", "Part number must be an integer between 1 and 10000.")
-        part = StoredObject(body)
-        bucket.upload(signed.key, signed.parameter("uploadId")).parts[number] = part
-        return web.Response(headers=_kept(part, "ETag", "x-oss-hash-crc64ecma"))
-
-    def _list_parts(self, signed: Signed, body: bytes, bucket: Bucket) -> web.Response:
-        upload = bucket.upload(signed.key, signed.parameter("uploadId"))
-        return documents.xml(documents.parts(signed, upload))
-
-    def _list_multipart_uploads(self, signed: Signed, body: bytes, bucket: Bucket) -> web.Response:
-        return documents.xml(documents.uploads(signed, bucket))
-
-    def _complete_multipart_upload(self, signed: Signed, body: bytes, bucket: Bucket) -> web.Response:
-        upload = signed.parameter("uploadId")
-        bucket.upload(signed.key, upload)
-        bucket.check_free(signed.key, signed.headers.get("x-oss-forbid-overwrite", ""))
-        items = _parsed(body).iterfind("Part")
-        listed = [(int(item.findtext("PartNumber") or 0), item.findtext("ETag") or "") for item in items]
-        stored = bucket.complete(signed.key, upload, listed)
-        return documents.xml(
-            documents.completed(signed, stored), _kept(stored, "x-oss-hash-crc64ecma", "x-oss-version-id")
-        )
-
-    def _abort_multipart_upload(self, signed: Signed, body: bytes, bucket: Bucket) -> web.Response:
-        bucket.upload(signed.key, signed.parameter("uploadId"))
-        del bucket.uploads[signed.parameter("uploadId")]
-        return web.Response(status=204)
 
     def _assume_role(self, signed: Signed, body: bytes) -> web.Response:
         """AssumeRoleWithOIDC of Alibaba's STS, which needs no signature."""
@@ -242,34 +162,6 @@ def _signed(request: web.Request, headers: dict[str, str]) -> Signed:
     return Signed(request.method, bucket, key, raw_query(query), headers)
 
 
-OBJECT_OPERATIONS = {
-    ("GET", "uploadId"): "ListParts",
-    ("POST", "uploads"): "InitiateMultipartUpload",
-    ("PUT", "uploadId"): "UploadPart",
-    ("POST", "uploadId"): "CompleteMultipartUpload",
-    ("DELETE", "uploadId"): "AbortMultipartUpload",
-}
-USUAL = {"GET": "GetObject", "HEAD": "HeadObject", "PUT": "PutObject", "DELETE": "DeleteObject"}
-BUCKET_OPERATIONS = {("GET", "uploads"): "ListMultipartUploads", ("POST", "delete"): "DeleteMultipleObjects"}
-
-
-def _operation(signed: Signed) -> str:
-    names = {name for name, _ in signed.query}
-    table = OBJECT_OPERATIONS if signed.key else BUCKET_OPERATIONS
-    for (method, name), operation in table.items():
-        if method == signed.method and name in names:
-            return operation
-    if signed.key:
-        if signed.method == "PUT" and "x-oss-copy-source" in signed.headers:
-            return "CopyObject"
-        return USUAL.get(signed.method, "MethodNotAllowed")
-    return "ListObjects" if signed.method == "GET" else "MethodNotAllowed"
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
-
-
 def _check_md5(signed: Signed, body: bytes) -> None:
     stated = signed.headers.get("content-md5")
     digest = hashlib.md5(body, usedforsecurity=False).digest()
@@ -278,12 +170,6 @@ def _check_md5(signed: Signed, body: bytes) -> None:
             raise OssError("InvalidDigest")
     except binascii.Error:
         raise OssError("InvalidDigest") from None
-
-
-def _check_conditions(signed: Signed, stored: StoredObject) -> None:
-    wanted = signed.headers.get("if-match")
-    if wanted is not None and wanted.strip('"') != stored.etag.strip('"'):
-        raise OssError("PreconditionFailed", Condition="If-Match")
 
 
 def _range(signed: Signed, size: int) -> tuple[int, int]:
@@ -303,17 +189,6 @@ def _range(signed: Signed, size: int) -> tuple[int, int]:
         return 0, size
     signed.headers["x-range-applied"] = "1"
     return start, min(stop, size)
-
-
-def _kept(stored: StoredObject, *names: str) -> dict[str, str]:
-    return {name: value for name, value in stored.headers().items() if name in names}
-
-
-def _parsed(body: bytes) -> ElementTree.Element:
-    try:
-        return ElementTree.fromstring(body)  # noqa: S314 - of the tests themselves
-    except ElementTree.ParseError:
-        raise OssError("MalformedXML") from None
 
 
 async def _identify(request: web.Request, response: web.StreamResponse) -> None:
