@@ -33,8 +33,8 @@ CREDENTIAL_ERRORS = {
         AccessDenied,
         "these credentials may not list {}",
         "Grant them the permission to list, which the one to read does not include (S3: s3:ListBucket on the "
-        "bucket; Azure: `Storage Blob Data Reader`, or a SAS with the permission l), or name a single object "
-        "or a manifest",
+        "bucket; OSS: oss:ListObjects; Azure: `Storage Blob Data Reader`, or a SAS with the permission l), "
+        "or name a single object or a manifest",
     ),
     "kms denied": Rule(
         AccessDenied,

@@ -114,11 +114,12 @@ class OssClient:
             await self._client.invoke_operation(operation, http_client=sender)
         except oss_exceptions.OperationError as error:
             cause = error.unwrap()
-            raise self._explained(cause, request.name) from cause
+            raise self._explained(cause, request) from cause
         assert sender.response is not None, "the client has sent the request"  # noqa: S101
         return sender.response
 
-    def _explained(self, error: Exception, name: str) -> FerryError:
+    def _explained(self, error: Exception, request: OssRequest) -> FerryError:
+        name = request.name
         if isinstance(error, FerryError):
             return error
         if isinstance(error, oss_exceptions.BucketNameInvalidError):
@@ -131,7 +132,8 @@ class OssClient:
                 return wrong_endpoint(self.location, error.endpoint)
             if error.wrong_region:
                 return wrong_region(self.location, self.access.region)
-        return translate(error, self.location, name, answered=self._answered)
+        operation = "listed" if request.method == "GET" and not name else ""
+        return translate(error, self.location, name, operation, answered=self._answered)
 
     def _configuration(self) -> Any:
         found = oss_config.load_default()
