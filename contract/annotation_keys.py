@@ -106,12 +106,13 @@ DATASET_KEYS = (
         "mode", parse_dataset_mode, "copy; share: mount pvc://CLAIM/PATH; image: mount image://NAME", "copy"
     ),
 )
+WRITTEN_SIZE = "the policy's, in a KFP step else 1Gi"
 ALL_KEYS = (
     AnnotationKey("inject", parse_bool, 'Opts in, like any other key; "false" opts out'),
     *(msgspec.structs.replace(key, per_dataset=True) for key in DATASET_KEYS),
     AnnotationKey("checkpoints", parse_destination, "URI to upload checkpoints to"),
     AnnotationKey("checkpoint-path", parse_path, "Directory where the trainer writes them", CHECKPOINT_PATH),
-    AnnotationKey("checkpoint-size", parse_size, "Bytes of one checkpoint", "the policy's"),
+    AnnotationKey("checkpoint-size", parse_size, "Bytes of one checkpoint", WRITTEN_SIZE),
     AnnotationKey("keep-local", integer_parser(0), "Durable checkpoints to keep in memory", "1"),
     AnnotationKey("keep-remote", integer_parser(1), "Commits to keep at the destination", "all"),
     AnnotationKey("restore", parse_restore, "auto, latest, never, a checkpoint's name, or a URI", "auto"),
@@ -128,7 +129,7 @@ ALL_KEYS = (
     AnnotationKey("world", integer_parser(1), "Number of pods that train together: $(world)", "1"),
     AnnotationKey("outputs", parse_destination, "URI to upload the output directory to"),
     AnnotationKey("output-path", parse_path, "Directory where the trainer writes outputs", OUTPUT_PATH),
-    AnnotationKey("output-size", parse_size, "Bytes of all outputs", "the policy's"),
+    AnnotationKey("output-size", parse_size, "Bytes of all outputs", WRITTEN_SIZE),
     AnnotationKey("outputs-every", parse_seconds, "Time between uploads of outputs", "at the end"),
     *(msgspec.structs.replace(key, help=f"{key.help} all directions") for key in ACCESS_KEYS),
     *(key for direction in DIRECTIONS for key in _access(direction)),

@@ -80,7 +80,6 @@ def test_they_compile_to_a_pod_that_the_webhook_injects(resnet: Any, tmp_path: P
     assert annotations == {
         "podferry.io/dataset": "$(inputs.dataset)",
         "podferry.io/checkpoints": "$(inputs.checkpoints)",
-        "podferry.io/checkpoint-size": "1Gi",
         "podferry.io/secret": "s3",
     }
 

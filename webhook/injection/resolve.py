@@ -44,6 +44,10 @@ from podferry.webhook.policy.policy import Policy
 
 KFP_RUN = "pipeline/runid"
 """Label of every pod of a KFP run."""
+SIZE_IN_KFP = 1 << 30
+"""Bytes of one checkpoint, and of the outputs, of a KFP step, if neither its author nor the policy has a
+size. Most checkpoints are smaller, and three of them, as many as the volume holds, fit on any node. A full
+volume is an error with its numbers."""
 T = TypeVar("T")
 
 
@@ -175,12 +179,13 @@ def resolve(pod: Json, owner: PodOwner, policy: Policy) -> ResolvedMedium:
     spec = read_settings(settings, _variables(pod, owner, settings) if refers else None, policy.datasets)
     defaults, replace = policy.defaults, msgspec.structs.replace
     checkpoints, outputs = spec.checkpoints, spec.outputs
+    last = SIZE_IN_KFP if owner.kind == KFP else None
     if checkpoints:
         read_only = is_read_only(settings, owner)
-        size = checkpoints.size or defaults.checkpoint_size
+        size = checkpoints.size or defaults.checkpoint_size or last
         checkpoints = replace(checkpoints, size=size, read_only=read_only)
     if outputs and outputs.size is None:
-        outputs = replace(outputs, size=defaults.output_size)
+        outputs = replace(outputs, size=defaults.output_size or last)
     resolved = replace(
         spec,
         datasets=tuple(

@@ -18,9 +18,6 @@ from podferry.contract.spec import PREFIX
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.variable_substitution import INPUT_PREFIX
 
-DEFAULT_SIZES = {"checkpoints": ("checkpoint_size", "1Gi"), "outputs": ("output_size", "1Gi")}
-"""Of what a training writes, by its destination: most checkpoints are smaller, and three of them, as many as
-the volume holds, fit on any node. A full volume is an error with its numbers."""
 ENTIRE_INPUT = re.compile(rf"\$\({re.escape(INPUT_PREFIX)}[^()]+\)")
 RESOURCES = ("gpus", "memory", "accelerator")
 """Keywords of `gpu_train` that are no annotations."""
@@ -50,7 +47,6 @@ def read_settings(settings: Mapping[str, Any], inputs: TaskInputs) -> ReadSettin
         for name, value in _flatten(settings).items()
         if value is not None and not _is_empty(value)
     }
-    values = dict(size for name, size in DEFAULT_SIZES.items() if name in values) | values
     read = ReadSettings()
     keys = known_keys(name.replace("_", "-") for name in values)
     for name, value in values.items():

@@ -116,7 +116,6 @@ def test_outputs_become_the_inputs_that_carry_them() -> None:
     assert annotations(body) == {
         "podferry.io/dataset": "$(inputs.uri)",
         "podferry.io/checkpoints": "$(inputs.uri2)",
-        "podferry.io/checkpoint-size": "1Gi",
     }
 
 
@@ -289,14 +288,11 @@ def test_inputs_named_like_a_location_are_taken_unless_given() -> None:
     assert annotations(taken, "exec-learn") == {
         "podferry.io/dataset": "$(inputs.dataset)",
         "podferry.io/checkpoints": "$(inputs.checkpoints)",
-        "podferry.io/checkpoint-size": "1Gi",
         "podferry.io/outputs": "$(inputs.outputs)",
-        "podferry.io/output-size": "1Gi",
     }
     assert annotations(overridden, "exec-learn") == {
         "podferry.io/dataset": REFERENCE,
         "podferry.io/checkpoints": "$(inputs.outputs)",
-        "podferry.io/checkpoint-size": "1Gi",
     }
 
 
@@ -305,7 +301,7 @@ def test_only_inputs_with_a_location_are_taken() -> None:
         gpu_train(count(dataset=3, checkpoints="s3://a/b"))
 
     taken = annotations(body, "exec-count")
-    assert taken.keys() == {"podferry.io/checkpoints", "podferry.io/checkpoint-size"}
+    assert taken.keys() == {"podferry.io/checkpoints"}
 
 
 def test_a_location_that_only_an_annotation_names_is_an_input_too() -> None:

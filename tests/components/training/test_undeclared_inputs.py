@@ -61,7 +61,6 @@ def test_unchanged_components_of_others_train(
     assert annotations == {
         "podferry.io/dataset": "$(inputs.podferry_dataset)",
         "podferry.io/checkpoints": "$(inputs.podferry_checkpoints)",
-        "podferry.io/checkpoint-size": "1Gi",
         "podferry.io/secret": "$(inputs.podferry_secret)",
         "podferry.io/endpoint": "$(inputs.podferry_endpoint)",
     }

@@ -80,3 +80,19 @@ def test_the_run_of_kfp_is_known(annotated_pod: Callable[..., Pod]) -> None:
     assert resolved(pod).run_id is None
     pod["metadata"]["labels"] = {KFP_RUN: "run-1"}
     assert resolved(pod).run_id == "run-1"
+
+
+def test_a_kfp_step_without_sizes_gets_the_policys_or_else_its_own(recorded: Callable[[str], Pod]) -> None:
+    def sizes(**policy: Any) -> tuple[int | None, int | None]:
+        pod = recorded("executor-plain")
+        pod["metadata"]["annotations"] |= {
+            "podferry.io/checkpoints": "s3://c/x",
+            "podferry.io/outputs": "s3://o/x",
+        }
+        spec = resolved(pod, **policy).spec
+        assert spec.checkpoints
+        assert spec.outputs
+        return spec.checkpoints.size, spec.outputs.size
+
+    assert sizes() == (1 << 30, 1 << 30)
+    assert sizes(defaults=Defaults(checkpoint_size=8 << 20, output_size=4 << 20)) == (8 << 20, 4 << 20)
