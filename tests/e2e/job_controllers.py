@@ -16,6 +16,9 @@ from kubernetes import config
 from podferry.components.cluster_job.api_server import ApiServer
 from podferry.components.cluster_job.job_kind import PADDLE_JOB, TRAIN_JOB, JobKind, Phase
 from podferry.contract.errors import AlreadyExists, FerryError
+from tests.cluster.cluster import Cluster, documents
+from tests.cluster.process import ClusterError, wait_until
+from tests.e2e.custom_resources import defined, trainer_files
 from tests.e2e.manifests import Object
 from tests.e2e.namespace import Namespace
 
@@ -23,11 +26,13 @@ INTERVAL = 0.5
 """Seconds between two looks at the jobs."""
 RUNTIME = "e2e-torch"
 """The ClusterTrainingRuntime of `training_runtime`."""
+MASTER_PORT = 29400
+"""Trainer's own, for torchrun."""
 PHASES = ("pending", "running", "failed", "succeeded")
 NOW = "2026-01-01T00:00:00Z"
 
 
-def training_runtime(image: str) -> Object:
+def training_runtime(image: str, name: str = RUNTIME) -> Object:
     """A ClusterTrainingRuntime with one replicated Job, `node`, whose failed pods are not replaced."""
     container = {"name": "node", "image": image, "imagePullPolicy": "IfNotPresent"}
     pod = {"spec": {"restartPolicy": "Never", "containers": [container]}}
@@ -37,7 +42,7 @@ def training_runtime(image: str) -> Object:
     return {
         "apiVersion": TRAIN_JOB.api_version,
         "kind": "ClusterTrainingRuntime",
-        "metadata": {"name": RUNTIME, "labels": {"trainer.kubeflow.org/framework": "torch"}},
+        "metadata": {"name": name, "labels": {"trainer.kubeflow.org/framework": "torch"}},
         "spec": {"mlPolicy": {"numNodes": 1}, "template": {"spec": {"replicatedJobs": [node]}}},
     }
 
@@ -77,6 +82,23 @@ def paddle_job_definition() -> Object:
         "metadata": {"name": f"{PADDLE_JOB.plural}.{PADDLE_JOB.group}"},
         "spec": {"group": PADDLE_JOB.group, "scope": "Namespaced", "names": names, "versions": [version]},
     }
+
+
+@contextlib.contextmanager
+def trainer_of(cluster: Cluster, version: str, *runtimes: Object) -> Iterator[None]:
+    """Kubeflow Trainer's definitions of a version, and runtimes, for the block."""
+    with defined(cluster, trainer_files(version)):
+        wait_until("the schema to be published", lambda: published(cluster, TRAIN_JOB), 60, interval=0.5)
+        cluster.kubectl("create", "-f", "-", stdin=documents(runtimes))
+        yield
+
+
+def published(cluster: Cluster, kind: JobKind) -> bool:
+    """Whether the API server's OpenAPI has a kind: it follows a definition after a moment."""
+    with contextlib.suppress(ClusterError):
+        found = cluster.kubectl("get", "--raw", f"/openapi/v3/apis/{kind.api_version}")
+        return f'"kind":"{kind.kind}"' in found.replace(" ", "")
+    return False
 
 
 @contextlib.contextmanager
@@ -164,6 +186,8 @@ def _job_of(api: ApiServer, job: Object) -> Object:
     trainer, template = spec.get("trainer", {}), batch["template"]
     container = template["spec"]["containers"][0]
     container |= {key: trainer[key] for key in ("image", "command", "args", "env") if key in trainer}
+    nodes = trainer.get("numNodes", 1)
+    container["env"] = [*container.get("env", []), *_torch_variables(api, job, nodes)]
     labels = {
         **node["template"]["metadata"]["labels"],
         "jobset.sigs.k8s.io/jobset-name": name,
@@ -172,10 +196,31 @@ def _job_of(api: ApiServer, job: Object) -> Object:
         "jobset.sigs.k8s.io/job-index": "0",
     }
     template["metadata"] = {"labels": labels, "annotations": _annotations(spec)}
-    nodes = trainer.get("numNodes", 1)
     batch |= {"completions": nodes, "parallelism": nodes, "completionMode": "Indexed"}
     metadata = {"name": f"{name}-node-0", "labels": labels, "ownerReferences": [_owner(job)]}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": batch}
+
+
+def _torch_variables(api: ApiServer, job: Object, nodes: int) -> list[Object]:
+    """What Trainer sets for torchrun. This cluster has no DNS: the address is that of a Service."""
+    index = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+    return [
+        {"name": "PET_NNODES", "value": str(nodes)},
+        {"name": "PET_NODE_RANK", "valueFrom": {"fieldRef": {"fieldPath": index}}},
+        {"name": "PET_MASTER_ADDR", "value": _address_of_the_first(api, job)},
+        {"name": "PET_MASTER_PORT", "value": str(MASTER_PORT)},
+    ]
+
+
+def _address_of_the_first(api: ApiServer, job: Object) -> str:
+    """The cluster's address of the job's pod with index 0."""
+    path, name = f"/api/v1/namespaces/{api.namespace}/services", job["metadata"]["name"]
+    selector = {"jobset.sigs.k8s.io/jobset-name": name, "batch.kubernetes.io/job-completion-index": "0"}
+    ports = [{"port": MASTER_PORT, "targetPort": MASTER_PORT}]
+    spec = {"selector": selector, "ports": ports, "publishNotReadyAddresses": True}
+    _create(api, path, {"metadata": {"name": name, "ownerReferences": [_owner(job)]}, "spec": spec})
+    address: str = api.get(f"{path}/{name}")["spec"]["clusterIP"]
+    return address
 
 
 def _annotations(spec: Object) -> Object:

@@ -34,6 +34,13 @@ print("outputs", json.dumps(getattr(component, kind).python_func(**inputs)))
 """
 
 
+def role_for_jobs(namespace: str) -> list[Object]:
+    """The Role of `deploy/kfp-jobs` and its binding, for a namespace."""
+    role, binding = yaml.safe_load_all((DEPLOY / "role.yaml").read_text())
+    binding["subjects"][0]["namespace"] = namespace
+    return [role, binding]
+
+
 @dataclass(frozen=True)
 class Ended:
     """A step that has ended: its exit code and its log."""
@@ -108,9 +115,7 @@ class Steps:
 
     def allow(self) -> None:
         """Apply the Role of `deploy/kfp-jobs`, for this namespace."""
-        role, binding = yaml.safe_load_all((DEPLOY / "role.yaml").read_text())
-        binding["subjects"][0]["namespace"] = self.namespace.name
-        self.namespace.start(role, binding)
+        self.namespace.start(*role_for_jobs(self.namespace.name))
 
     def pod(self, name: str, run: str) -> Object:
         """Create the pod of an attempt of a step, of one run."""

@@ -6,7 +6,6 @@ of PaddleJobs. Pods, podferry's webhook, the service account and its Role are re
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,13 +13,19 @@ from typing import Any
 
 import pytest
 
-from podferry.components.cluster_job.job_kind import PADDLE_JOB, TRAIN_JOB, JobKind
+from podferry.components.cluster_job.job_kind import PADDLE_JOB, TRAIN_JOB
 from podferry.components.cluster_job.step_pod import identity_of
-from tests.cluster.cluster import documents
 from tests.cluster.layout import BASE_IMAGE
-from tests.cluster.process import ClusterError, patient, wait_until
-from tests.e2e.custom_resources import defined, trainer_files
-from tests.e2e.job_controllers import RUNTIME, controlled, paddle_job_definition, training_runtime
+from tests.cluster.process import patient, wait_until
+from tests.e2e.custom_resources import defined
+from tests.e2e.job_controllers import (
+    RUNTIME,
+    controlled,
+    paddle_job_definition,
+    published,
+    trainer_of,
+    training_runtime,
+)
 from tests.e2e.job_steps import Steps
 from tests.e2e.manifests import Object
 from tests.e2e.namespace import STORE_SECRET, Namespace
@@ -45,26 +50,9 @@ while not pathlib.Path("/tmp/go").exists():
 """Until the test says so."""
 
 
-@contextlib.contextmanager
-def trainer_of(site: Site, version: str) -> Iterator[None]:
-    """Kubeflow Trainer's definitions of a version, and a runtime."""
-    with defined(site.cluster, trainer_files(version)):
-        wait_until("the schema to be published", lambda: published(site, TRAIN_JOB), 60, interval=0.5)
-        site.cluster.kubectl("create", "-f", "-", stdin=documents([training_runtime(BASE_IMAGE)]))
-        yield
-
-
-def published(site: Site, kind: JobKind) -> bool:
-    """Whether the API server's OpenAPI has a kind: it follows a definition after a moment."""
-    with contextlib.suppress(ClusterError):
-        found = site.cluster.kubectl("get", "--raw", f"/openapi/v3/apis/{kind.api_version}")
-        return f'"kind":"{kind.kind}"' in found.replace(" ", "")
-    return False
-
-
 @pytest.fixture(scope="module")
 def trainer(site: Site) -> Iterator[None]:
-    with trainer_of(site, "2.2.0"):
+    with trainer_of(site.cluster, "2.2.0", training_runtime(BASE_IMAGE)):
         yield
 
 
@@ -74,7 +62,9 @@ def paddle(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     file = tmp_path_factory.mktemp("crd") / "batch.paddlepaddle.org_paddlejobs.yaml"
     file.write_text(json.dumps(definition))
     with defined(site.cluster, [file]):
-        wait_until("the schema to be published", lambda: published(site, PADDLE_JOB), 60, interval=0.5)
+        wait_until(
+            "the schema to be published", lambda: published(site.cluster, PADDLE_JOB), 60, interval=0.5
+        )
         yield
 
 
@@ -146,7 +136,7 @@ def test_a_train_job_is_staged_trained_and_durable_and_a_re_run_resumes(
     uri = site.upload_dataset(f"jobs-{namespace.name}", {"a.bin": b"a" * 1000})
     destination = namespace.bucket.uri("checkpoints")
     inputs = train_job(TRAINS, dataset=uri, checkpoints=destination, settings=stored(namespace))
-    with trainer_of(site, version), controlled(namespace, TRAIN_JOB):
+    with trainer_of(site.cluster, version, training_runtime(BASE_IMAGE)), controlled(namespace, TRAIN_JOB):
         first = steps.run("train_job", steps.pod("first", "run-1"), inputs)
         assert first.code == 0, first.log
         job, lineage, checkpoints = first.outputs
@@ -163,7 +153,7 @@ def test_a_train_job_is_staged_trained_and_durable_and_a_re_run_resumes(
 
 
 def test_trainer_2_0_is_refused(site: Site, steps: Steps) -> None:
-    with trainer_of(site, "2.0.0"):
+    with trainer_of(site.cluster, "2.0.0", training_runtime(BASE_IMAGE)):
         ended = steps.run("train_job", steps.pod("step", "run-1"), train_job(SLEEPS, dataset="s3://e2e/x"))
         assert ended.code == 1
         assert "cannot annotate the pods of a TrainJob" in ended.log

@@ -5,12 +5,10 @@ Argo's own containers do nothing, and a trainer replaces the launcher's executab
 """
 
 # KFP reads annotations as values: no `from __future__ import annotations` here.
-import copy
 import json
 import re
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -22,6 +20,7 @@ from podferry.contract.lineage import lineage_of
 from podferry.contract.pod_owner import pod_owner_of
 from podferry.webhook.pod.pod_json import GATE, SIDECAR
 from tests.cluster.layout import BASE_IMAGE
+from tests.e2e.kfp_pods import FURNITURE, recorded, runnable
 from tests.e2e.manifests import Object, podferry_annotations
 from tests.e2e.namespace import STORE_SECRET, Namespace
 from tests.e2e.outcome import Outcome
@@ -29,19 +28,6 @@ from tests.e2e.scenarios import Scenarios, start_scenarios
 from tests.e2e.site import Site
 from tests.support.kfp_driver import CompiledPipeline
 
-FURNITURE = (
-    {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "pipeline-runner"}},
-    {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": "mlpipeline-minio-artifact"},
-        "stringData": {"accesskey": "a", "secretkey": "s"},
-    },
-)
-"""Objects in every namespace of KFP."""
-RECORDED = Path(__file__).parents[1] / "data" / "kfp-pods"
-IMAGE_USER = 65532
-"""Of KFP's and Argo's own images, which say it themselves."""
 CHECKPOINT = b"weights" * 1000
 TRAINER = """
 import json, os, pathlib, sys
@@ -94,29 +80,6 @@ STEPS = {
 """A parameter that was given, a default of the component, f-strings: all kinds of values occur."""
 
 
-def recorded(name: str) -> Object:
-    found: Object = json.loads((RECORDED / f"{name}.json").read_text())
-    return found
-
-
-def runnable(pod: Object, annotations: dict[str, str]) -> Object:
-    """The pod for a cluster without KFP."""
-    pod = copy.deepcopy(pod)
-    del pod["metadata"]["namespace"]
-    pod["metadata"]["annotations"] |= annotations
-    for owner in pod["metadata"]["ownerReferences"]:
-        # No workflow owns it. Where Argo's CRDs are installed, the garbage collector would delete the pod.
-        owner["apiVersion"] = "argoproj.io/not-installed"
-    for container in (*pod["spec"]["initContainers"], *pod["spec"]["containers"]):
-        container["image"] = BASE_IMAGE
-        if container["name"] == "main":
-            container["command"] = ["python3", "-u", "-c", TRAINER, *container["command"][1:]]
-        else:
-            container |= {"command": ["true"], "args": []}
-            container["securityContext"].setdefault("runAsUser", IMAGE_USER)
-    return pod
-
-
 def ran(name: str, namespace: Namespace, *, again: bool = False) -> Outcome:
     step = STEPS[name]
     annotations = podferry_annotations(
@@ -127,7 +90,7 @@ def ran(name: str, namespace: Namespace, *, again: bool = False) -> Outcome:
         endpoint=namespace.bucket.endpoint,
         secret=STORE_SECRET,
     )
-    pod = runnable(recorded(name), annotations)
+    pod = runnable(recorded(name), TRAINER, annotations)
     if again:  # a retry is a new pod with a new name
         pod["metadata"]["name"] += "-again"
     return namespace.run(pod, timeout=120)
@@ -207,7 +170,7 @@ def test_the_verifying_step_finds_the_lineage_of_the_injected_pod(outcomes: Scen
     namespace.bucket.put("kfp-data/of/x.bin", b"x")
     arguments = {"bucket": "e2e", "out": "s3://e2e/kfp-of", "lr": 0.1}
     compiled = CompiledPipeline(verified_pipeline(namespace.bucket.endpoint), arguments)
-    pod = runnable(compiled.pod("train", compiled.inputs("train")), {})
+    pod = runnable(compiled.pod("train", compiled.inputs("train")), TRAINER)
     pod["metadata"]["name"] += "-of"  # it has the name of the recorded pod
     outcome = namespace.run(pod, timeout=120)
     assert outcome.succeeded, outcome

@@ -20,35 +20,19 @@ from podferry.components.diagnosis.why.runner import look
 from podferry.components.reports.document import Document
 from podferry.components.reports.render import markdown
 from podferry.trainer.pod_api import PodApi
+from tests.e2e.kfp_pods import FURNITURE, ROLE, recorded, runnable
 from tests.e2e.manifests import Object
 from tests.e2e.namespace import Namespace
 from tests.e2e.site import Site
-from tests.e2e.test_kfp import FURNITURE, recorded, runnable
 
 RUN = "0f1e2d3c-0000-4000-8000-00000000c0de"
-ROLE = [
-    {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": {"name": "pipeline-runner"},
-        "rules": [{"apiGroups": [""], "resources": ["pods", "pods/log"], "verbs": ["get", "list", "watch"]}],
-    },
-    {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": "pipeline-runner"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "pipeline-runner"},
-        "subjects": [{"kind": "ServiceAccount", "name": "pipeline-runner"}],
-    },
-    {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody"}},
-]
-"""What KFP's role `pipeline-runner` allows with pods (its manifests, `pipeline-runner-role.yaml`)."""
+NOBODY = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody"}}
 FAILS = "import sys; print('error: the dataset has changed since it was frozen.'); sys.exit(1)"
 
 
 def step(name: str, shape: str, namespace: Namespace, **annotations: str) -> Object:
     """A recorded pod of the run."""
-    found = runnable(recorded(shape), namespace.store_annotations(**annotations) if annotations else {})
+    found = runnable(recorded(shape), "", namespace.store_annotations(**annotations) if annotations else {})
     found["metadata"]["name"] = name
     found["metadata"]["labels"]["pipeline/runid"] = RUN
     # Its Workflow does not exist: where the cluster knows the kind, the pod would be collected as garbage.
@@ -103,7 +87,7 @@ STATES = {"refused": "Failed", "failed": "Failed", "good": "Succeeded"}
 def namespace(site: Site) -> Iterator[Namespace]:
     site.upload_dataset("why", {"a.bin": b"a" * (3 << 20)})
     with site.namespace() as found:
-        found.start(*FURNITURE, *ROLE)
+        found.start(*FURNITURE, *ROLE, NOBODY)
         for make in (refused, failed, without_image, unschedulable, good):
             found.start(make(found))
         for name, phase in STATES.items():
