@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from podferry.components.data.prepare.task import prepare
     from podferry.components.data.sync.task import sync
     from podferry.components.diagnosis.why.task import why
+    from podferry.components.step import mount_secret
     from podferry.components.training.gpu_train.task import gpu_train
     from podferry.components.training.paddle_job.task import paddle_job
     from podferry.components.training.train.component import train_component
@@ -32,6 +33,7 @@ __all__ = [
     "dataset",
     "ferry",
     "gpu_train",
+    "mount_secret",
     "paddle_job",
     "prepare",
     "prepared",
@@ -51,6 +53,7 @@ MODULES = {
     "dataset": "podferry.components.data.dataset.task",
     "ferry": "podferry.trainer",
     "gpu_train": "podferry.components.training.gpu_train.task",
+    "mount_secret": "podferry.components.step",
     "paddle_job": "podferry.components.training.paddle_job.task",
     "prepare": "podferry.components.data.prepare.task",
     "prepared": "podferry.components.data.prepare.prepared",

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from kfp import dsl, kubernetes
+from kfp.dsl.pipeline_channel import PipelineChannel
 
-from podferry.components.secret_dir import SECRET_DIR
+from podferry.components.secret_dir import DESTINATION_SECRET_DIR, SECRET_DIR, SOURCE_SECRET_DIR
 
 DEFAULT_IMAGE = "podferry:0.1.0-python3.12"
 """The tag contains `python`: KFP's SubprocessRunner warns about an image whose name does not."""
@@ -30,6 +31,21 @@ def step_image(environ: Mapping[str, str]) -> str:
 def step(function: Callable[..., Any]) -> Any:
     """Turn a function that only calls its runner into a component."""
     return dsl.component(function, base_image=step_image(os.environ), install_kfp_package=False)
+
+
+def check_constants(**arguments: Any) -> None:
+    """Raise `InvalidSpec` with the problems of all constants, before KFP sees them; None is not given."""
+    # What parses takes longer to import than all the names of `podferry.components` together.
+    from podferry.components.constants import constant_problems, refuse  # noqa: PLC0415
+
+    refuse(constant_problems(arguments))
+
+
+def globs_text(globs: Any) -> Any:
+    """Globs as the one text that a step takes; a list may have channels in it."""
+    if not isinstance(globs, list | tuple):
+        return globs
+    return "\n".join(str(one.pattern) if isinstance(one, PipelineChannel) else str(one) for one in globs)
 
 
 def uncached(task: Any, secret: Any = None, directory: Path = SECRET_DIR, image: str | None = None) -> Any:
@@ -66,7 +82,30 @@ def exclude_from_cache(task: Any, run_input: str) -> Any:
     return task
 
 
-def mount_secret(task: Any, secret: Any, directory: Path = SECRET_DIR) -> None:
-    """Mount a Secret, by name or channel of it, into a step."""
+def mount_secret(task: Any, secret: Any, directory: Path = SECRET_DIR) -> Any:
+    """Mount a Secret into a step of your own, where `prepared` looks for the credentials of its stores.
+
+    Args:
+        task: The step.
+        secret: Name of the Secret, or a channel of it.
+        directory: Where; by default that of the only Secret of a step.
+
+    Returns:
+        The task.
+
+    Raises:
+        InvalidSpec: The name cannot be that of a Secret.
+    """
+    check_constants(secret=secret)
     # Optional: the step reports a missing Secret, instead of a pod that does not start.
-    kubernetes.use_secret_as_volume(task, secret, str(directory), optional=True)
+    return kubernetes.use_secret_as_volume(task, secret, str(directory), optional=True)
+
+
+def mount_own_secrets(task: Any, source_secret: Any, destination_secret: Any) -> None:
+    """Mount the Secrets that apply to what a step reads alone, and to what it writes alone, unless None."""
+    for secret, directory in (
+        (source_secret, SOURCE_SECRET_DIR),
+        (destination_secret, DESTINATION_SECRET_DIR),
+    ):
+        if secret is not None:
+            mount_secret(task, secret, directory)

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from podferry.contract.annotation_keys import known_keys
+from podferry.contract.annotation_keys import AnnotationKey, known_keys
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.kfp_inputs import render
 from podferry.contract.spec import PREFIX
 from podferry.contract.suggest import did_you_mean
 
+CHANNEL = "{{channel:"
+"""Begins a channel in a text, as KFP writes it while it compiles."""
 
-def settings_of(function: str, values: Mapping[str, Any]) -> dict[str, Any]:
+
+def settings_of(values: Mapping[str, Any]) -> dict[str, Any]:
     """Keyword arguments as settings by key, without those that are None.
 
     `checkpoint_size` is `checkpoint-size`. A mapping has the setting of several datasets, by name; a list has
     globs.
-
-    Raises:
-        InvalidSpec: Every keyword that is no setting, with a suggestion; `function` was called with it.
     """
-    flat = {
+    return {
         f"{key}.{name}".rstrip(".").replace("_", "-"): "\n".join(one)
         if isinstance(one, list | tuple)
         else one
@@ -29,18 +29,34 @@ def settings_of(function: str, values: Mapping[str, Any]) -> dict[str, Any]:
         for name, one in (value if isinstance(value, Mapping) else {"": value}).items()
         if one is not None
     }
-    known = known_keys(flat)
+
+
+def setting_problems(function: str, settings: Mapping[str, Any]) -> Iterator[Problem]:
+    """Every setting that there is not, with a suggestion, and every constant that is invalid.
+
+    Args:
+        function: What was called with them, as its caller knows it.
+        settings: By key, see `settings_of`.
+    """
+    known = known_keys(settings)
     names = [one.replace("-", "_") for one in known]
-    InvalidSpec.raise_any(
-        Problem(
-            f"{key.replace('-', '_')}: {function} has no such setting",
-            repr(value),
-            did_you_mean(key.replace("-", "_"), names, f"Known: {', '.join(names)}"),
-        )
-        for key, value in flat.items()
-        if key not in known
-    )
-    return flat
+    for key, value in settings.items():
+        name = key.replace("-", "_")
+        if key not in known:
+            remedy = did_you_mean(name, names, f"Known: {', '.join(names)}")
+            yield Problem(f"{name}: {function} has no such setting", repr(value), remedy)
+        elif isinstance(value, str | int | float) and value != "":
+            yield from _value_problems(name, known[key], render(value))
+
+
+def _value_problems(name: str, key: AnnotationKey, text: str) -> Iterator[Problem]:
+    """Those of a text without variables and channels."""
+    if "$(" in text or CHANNEL in text:
+        return
+    try:
+        key.parse(text)
+    except InvalidSpec as error:
+        yield from (Problem(f"{name}: {one.what}", one.measured, one.remedy) for one in error.problems)
 
 
 def annotations_of(settings: Mapping[str, Any]) -> dict[str, str]:

@@ -7,16 +7,14 @@
 import os
 from typing import NamedTuple
 
-from kfp import dsl, kubernetes
+from kfp import dsl
 
-from podferry.components import dataset, gpu_train, verify_checkpoint
+from podferry.components import dataset, gpu_train, mount_secret, verify_checkpoint
 
 IMAGE = os.environ.get("TRAIN_IMAGE", "podferry:0.1.0-python3.12")
 """An image with `podferry[demo]`."""
 SECRET = "podferry-store"  # noqa: S105 - the name of a Secret, not what it holds
 """Secret with the store's credentials. A local run reads the environment."""
-SECRET_DIR = "/var/run/secrets/podferry.io"  # noqa: S105 - a path
-"""Where podferry's steps, and `prepared`, look for the credentials of a Secret."""
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
@@ -78,7 +76,7 @@ def tabular(uri: str, arrays: str, checkpoints: str, epochs: int = 2) -> Outputs
     """
     data = dataset(uri, secret=SECRET)
     converted = convert(reference=data.outputs["reference"], to=arrays)
-    kubernetes.use_secret_as_volume(converted, SECRET, SECRET_DIR, optional=True)
+    mount_secret(converted, SECRET)
     step = train(dataset=converted.output, checkpoints=checkpoints, epochs=epochs)
     gpu_train(step, checkpoint_size="64Mi", gpus=0, secret=SECRET)
     verify_checkpoint(of=step, secret=SECRET)

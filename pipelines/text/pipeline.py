@@ -10,16 +10,14 @@ The outputs are uploaded although the training fails.
 import os
 from typing import NamedTuple
 
-from kfp import dsl, kubernetes
+from kfp import dsl
 
-from podferry.components import gpu_train, sync, verify_checkpoint
+from podferry.components import gpu_train, mount_secret, sync, verify_checkpoint
 
 IMAGE = os.environ.get("TRAIN_IMAGE", "podferry:0.1.0-python3.12")
 """An image with `podferry[demo]`."""
 SECRET = "podferry-store"  # noqa: S105 - the name of a Secret, not what it holds
 """Secret with the store's credentials. A local run reads the environment."""
-SECRET_DIR = "/var/run/secrets/podferry.io"  # noqa: S105 - a path
-"""Where podferry's steps, and `prepared`, look for the credentials of a Secret."""
 
 
 @dsl.component(base_image=IMAGE, install_kfp_package=False)
@@ -81,7 +79,7 @@ def text(source: str, work: str, steps: int = 1200, fail_at: int = 0) -> Outputs
     """
     downloaded = sync(source, f"{work}/text", secret=SECRET)
     arrays = generate(reference=downloaded.outputs["reference"], to=f"{work}/arrays")
-    kubernetes.use_secret_as_volume(arrays, SECRET, SECRET_DIR, optional=True)
+    mount_secret(arrays, SECRET)
     step = train(
         dataset=arrays.output,
         checkpoints=f"{work}/checkpoints",

@@ -2,38 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from podferry.components.checkpoints.restore_point import component
-from podferry.components.step import uncached
-from podferry.components.trained_task.carry import artifacts_of, carry, describe, secret_of, tasks_of
-from podferry.components.trained_task.place import refuse_task_as_text
-from podferry.contract.errors import InvalidSpec, Problem
-
-
-@dataclass(frozen=True, slots=True)
-class RestorePoint:
-    """What `restore_point` adds to a pipeline.
-
-    Attributes:
-        task: The step that finds the checkpoint.
-        importer: The task that imports it as an artifact.
-    """
-
-    task: Any
-    importer: Any
-
-    @property
-    def outputs(self) -> Mapping[str, Any]:
-        """`uri`, `lineage` and `name` as texts, and the artifact `model`."""
-        return {**self.task.outputs, "model": self.importer.output}
-
-    def after(self, *tasks: Any) -> RestorePoint:
-        """Have the step run after these tasks."""
-        self.task.after(*tasks)
-        return self
+if TYPE_CHECKING:
+    from podferry.components.checkpoints.restore_point.add_step import RestorePoint
 
 
 def restore_point(
@@ -64,27 +36,9 @@ def restore_point(
 
     Raises:
         InvalidSpec: `of` is not one training with checkpoints, or both or neither of `of` and `lineage` are
-            given.
+            given, or a constant is invalid.
     """
-    refuse_task_as_text("checkpoints", checkpoints)
-    tasks = tasks_of(of)
-    InvalidSpec.raise_any(_problems(checkpoints, tasks, lineage))
-    task = component.restore_point(
-        checkpoints="" if checkpoints is None else checkpoints,
-        lineage="" if lineage is None else lineage,
-        of=describe(tasks, checkpoints),
-        **artifacts_of(tasks),
-        endpoint=endpoint,
-        region=region,
-    )
-    found = uncached(carry(task, tasks), secret_of(tasks) if secret is None else secret, image=image)
-    return RestorePoint(found, component.import_checkpoint(uri=found.outputs["uri"]))
+    # Imported on call: it takes longer than all the names of `podferry.components` together.
+    from podferry.components.checkpoints.restore_point.add_step import add_step  # noqa: PLC0415
 
-
-def _problems(checkpoints: Any, tasks: list[Any], lineage: Any) -> Iterator[Problem]:
-    if len(tasks) > 1:
-        yield Problem("of= is one training", f"{len(tasks)} tasks", "Call restore_point once for each")
-    if bool(tasks) == (lineage is not None):
-        yield Problem("give either of= or lineage=", remedy="Give of=TASK, or the destination and lineage=")
-    if not tasks and checkpoints is None:
-        yield Problem("the destination is missing", remedy="Give checkpoints= with lineage=")
+    return add_step(of, checkpoints, lineage, {"endpoint": endpoint, "region": region}, secret, image)

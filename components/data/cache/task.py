@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podferry.components.data.cache import component
-from podferry.components.step import uncached
+from podferry.components.step import check_constants, globs_text, uncached
 
 
 def cache(reference: Any, *, secret: Any = None, image: str | None = None, **inputs: Any) -> Any:
@@ -20,5 +20,10 @@ def cache(reference: Any, *, secret: Any = None, image: str | None = None, **inp
     Returns:
         The task, with the outputs `reference`, `dataset_size`, `sidecar_memory`, `process_memory` and
         `pod_memory`.
+
+    Raises:
+        InvalidSpec: Every constant that is invalid.
     """
+    inputs |= {name: globs_text(inputs[name]) for name in ("include", "exclude") if name in inputs}
+    check_constants(reference=reference, secret=secret, image=image, **inputs)
     return uncached(component.cache(reference=reference, **inputs), secret, image=image)

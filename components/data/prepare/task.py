@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from podferry.components.data.prepare import component
-from podferry.components.secret_dir import DESTINATION_SECRET_DIR, SOURCE_SECRET_DIR
-from podferry.components.step import mount_secret, uncached
+from podferry.components.step import check_constants, mount_own_secrets, uncached
 
 
 def prepare(  # noqa: PLR0913 - keywords, one per setting
@@ -48,18 +47,21 @@ def prepare(  # noqa: PLR0913 - keywords, one per setting
 
     Returns:
         The task, with the outputs `reference`, `files` and `converted`.
+
+    Raises:
+        InvalidSpec: Every constant that is invalid.
     """
-    task = component.prepare(
-        reference=reference,
-        to=to,
-        command=command,
-        parameters={} if parameters is None else parameters,
-        endpoint=endpoint,
-        region=region,
-        to_endpoint=to_endpoint,
-        to_region=to_region,
-    )
-    for name, directory in ((source_secret, SOURCE_SECRET_DIR), (destination_secret, DESTINATION_SECRET_DIR)):
-        if name is not None:
-            mount_secret(task, name, directory)
+    texts = {
+        "reference": reference,
+        "to": to,
+        "endpoint": endpoint,
+        "region": region,
+        "to_endpoint": to_endpoint,
+        "to_region": to_region,
+    }
+    secrets = {"source_secret": source_secret, "destination_secret": destination_secret}
+    given = {} if parameters is None else parameters
+    check_constants(secret=secret, image=image, command=command, parameters=given, **texts, **secrets)
+    task = component.prepare(command=command, parameters=given, **texts)
+    mount_own_secrets(task, **secrets)
     return uncached(task, secret, image=image)

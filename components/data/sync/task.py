@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podferry.components.data.sync import component
-from podferry.components.secret_dir import DESTINATION_SECRET_DIR, SOURCE_SECRET_DIR
-from podferry.components.step import mount_secret, uncached
+from podferry.components.step import check_constants, globs_text, mount_own_secrets, uncached
 
 
 def sync(  # noqa: PLR0913 - keywords, one per setting
@@ -41,8 +40,8 @@ def sync(  # noqa: PLR0913 - keywords, one per setting
         secret: Name of a Secret with the credentials; None for the pod's identity.
         source_secret: Name of one for the source alone.
         destination_secret: Name of one for the destination alone.
-        include: Globs of the files to sync.
-        exclude: Globs of the files to leave out.
+        include: Globs of the files to sync: a text or a list.
+        exclude: Globs of the files to leave out, likewise.
         delete: Remove files at the destination that the source no longer has.
         unpack: Write the members of archives instead of the archives.
         size_only: Files of equal size count as equal.
@@ -56,23 +55,24 @@ def sync(  # noqa: PLR0913 - keywords, one per setting
 
     Returns:
         The task, with the outputs `reference`, `moved`, `bytes`, `kept` and `removed`.
+
+    Raises:
+        InvalidSpec: Every constant that is invalid.
     """
-    task = component.sync(
-        source=source,
-        destination=destination,
-        include=include,
-        exclude=exclude,
-        delete=delete,
-        unpack=unpack,
-        size_only=size_only,
-        endpoint=endpoint,
-        region=region,
-        source_endpoint=source_endpoint,
-        source_region=source_region,
-        destination_endpoint=destination_endpoint,
-        destination_region=destination_region,
-    )
-    for name, directory in ((source_secret, SOURCE_SECRET_DIR), (destination_secret, DESTINATION_SECRET_DIR)):
-        if name is not None:
-            mount_secret(task, name, directory)
+    texts = {
+        "source": source,
+        "destination": destination,
+        "include": globs_text(include),
+        "exclude": globs_text(exclude),
+        "endpoint": endpoint,
+        "region": region,
+        "source_endpoint": source_endpoint,
+        "source_region": source_region,
+        "destination_endpoint": destination_endpoint,
+        "destination_region": destination_region,
+    }
+    secrets = {"source_secret": source_secret, "destination_secret": destination_secret}
+    check_constants(secret=secret, image=image, **texts, **secrets)
+    task = component.sync(delete=delete, unpack=unpack, size_only=size_only, **texts)
+    mount_own_secrets(task, **secrets)
     return uncached(task, secret, image=image)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kfp.dsl import PipelineTask
+from kfp.dsl.base_component import BaseComponent
+from kfp.dsl.graph_component import GraphComponent
 from kfp.dsl.pipeline_channel import PipelineArtifactChannel, PipelineChannel, PipelineParameterChannel
 
 from podferry.contract.errors import Problem
@@ -86,15 +88,30 @@ def _is_location(name: str, kind: Any, value: Any) -> bool:
     return kind == "String" or (name == "dataset" and isinstance(value, PipelineArtifactChannel))
 
 
+def is_uncalled(value: Any) -> bool:
+    """Whether it is a component, where the task that it returns is needed."""
+    return isinstance(value, BaseComponent) and not isinstance(value, GraphComponent)
+
+
+def no_output_problem(value: Any) -> Problem | None:
+    """The problem of a task, or of a component, in place of an output."""
+    if isinstance(value, PipelineTask):
+        remedy = f"Pass one of its outputs, such as {value.name}.outputs[{REFERENCE_OUTPUT!r}]"
+        return Problem("a task, not an output of it", value.name, remedy)
+    if is_uncalled(value):
+        remedy = "Call it, and pass an output of the task that this returns"
+        return Problem("a component, not an output of a task", value.name, remedy)
+    return None
+
+
 def annotation_text(value: Any, inputs: TaskInputs) -> tuple[str | None, Problem | None]:
     """Convert a setting's value to the text of an annotation, which refers to the task's inputs.
 
     The value may be a number, a path, a channel, or an f-string with channels. `$(…)` in a text is kept. Both
     results are None if an input must be added for the value. The second says why no input can carry it.
     """
-    if isinstance(value, PipelineTask):
-        remedy = f"Pass one of its outputs, such as {value.name}.outputs[{REFERENCE_OUTPUT!r}]"
-        return None, Problem("a task, not an output of it", value.name, remedy)
+    if (problem := no_output_problem(value)) is not None:
+        return None, problem
     text = os.fspath(value) if isinstance(value, os.PathLike) else text_of(value)
     if text in inputs.carried:
         return f"$(inputs.{inputs.carried[text]})", None

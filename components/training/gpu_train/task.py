@@ -45,8 +45,8 @@ def gpu_train(  # noqa: PLR0913 - keywords, one per setting
         endpoint: URL of the object store, unless it is the vendor's.
         region: Region of the object store.
         **settings: Further annotations with `_` for `-`: `dataset_size`, `include`, `shard`, `medium`,
-            `checkpoint_size` and `output_size` (1Gi unless given), …. A setting of one of several datasets is
-            a mapping by name; globs may be a list.
+            `checkpoint_size` and `output_size` (unless given those of the policy, or else 1Gi), …. A setting
+            of one of several datasets is a mapping by name; globs may be a list.
 
     Returns:
         The task.

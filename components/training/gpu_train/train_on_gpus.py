@@ -12,7 +12,7 @@ from kfp import kubernetes
 from kfp.dsl.pipeline_channel import PipelineChannel
 
 from podferry.components.step import exclude_from_cache
-from podferry.components.training.gpu_train.input_refs import TaskInputs, inputs_of
+from podferry.components.training.gpu_train.input_refs import TaskInputs, inputs_of, is_uncalled
 from podferry.components.training.gpu_train.settings import read_settings
 from podferry.components.training.gpu_train.settings_of import configure_once, refuse_if_read
 from podferry.components.training.gpu_train.undeclared_inputs import add_undeclared_input, undeclared_name
@@ -43,6 +43,9 @@ def train_on_gpus(
     task: Any, locations: Mapping[str, Any], settings: Mapping[str, Any], resources: Resources
 ) -> Any:
     """See `gpu_train`; locations that are None are taken from the task's inputs."""
+    if is_uncalled(task):
+        remedy = "Call it, and give gpu_train the task that it returns"
+        raise InvalidSpec.of("gpu_train needs a task, not a component", task.name, remedy)
     if getattr(task, "container_spec", None) is None:
         remedy = "Call gpu_train inside that pipeline, on the step that trains"
         name = getattr(task, "name", repr(task))

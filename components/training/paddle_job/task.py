@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podferry.components.cluster_job.settings import settings_of
-from podferry.components.cluster_job.task import add_job
 from podferry.components.training.paddle_job import component
 
 
@@ -45,14 +43,12 @@ def paddle_job(  # noqa: PLR0913 - keywords, one per setting
         The task, with the outputs `job`, `lineage` and `checkpoints`.
 
     Raises:
-        InvalidSpec: Every keyword that is no setting.
+        InvalidSpec: Every keyword that is no setting, and every constant that is invalid.
     """
-    inputs = {
-        "worker": dict(worker),
-        "servers": dict(servers or {}),
-        "spec": dict(spec or {}),
-        "server_settings": settings_of("server_settings", server_settings or {}),
-        "start_timeout": start_timeout,
-    }
+    # Imported on call: it takes longer than all the names of `podferry.components` together.
+    from podferry.components.cluster_job.task import add_job  # noqa: PLC0415
+
+    inputs = {"worker": worker, "servers": servers, "spec": spec, "start_timeout": start_timeout}
     settings |= {"dataset": dataset, "checkpoints": checkpoints}
-    return add_job(component.paddle_job, inputs, settings, image)
+    servers_settings = {"server_settings": server_settings or {}}
+    return add_job(component.paddle_job, inputs, settings, image, servers_settings)

@@ -1,28 +1,16 @@
-"""`train_component` makes a component of a training function; `container` makes one of an image."""
+"""`train_component` makes a component of a training function."""
 
 from __future__ import annotations
 
-import inspect
 import linecache
 import os
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from kfp import dsl
-from kfp.dsl.pipeline_channel import PipelineChannel
 
 from podferry.components.step import step_image
-from podferry.components.training.train.wrapped_source import wrapped_source
-
-TYPES: Mapping[str, type] = {
-    "Integer": int,
-    "Float": float,
-    "Boolean": bool,
-    "List": list,
-    "Dict": dict,
-}
-"""Python types of KFP's channels; any other is a text."""
 
 
 def train_component(
@@ -47,47 +35,12 @@ def train_component(
     """
     if function is None:
         return lambda one: train_component(one, base_image=base_image, **settings)
+    # Imported on call: it takes longer than all the names of `podferry.components` together.
+    from podferry.components.training.train.wrapped_source import wrapped_source  # noqa: PLC0415
+
     source = wrapped_source(function, settings)
     image = base_image or step_image(os.environ)
     return dsl.component(_compiled(function.__name__, source), base_image=image, install_kfp_package=False)
-
-
-def container(name: str, image: str, command: Sequence[str], parameters: Mapping[str, Any]) -> Any:
-    """A container component whose inputs are `parameters`, after `dataset` and `checkpoints`.
-
-    Args:
-        name: Of the component.
-        image: Of the container.
-        command: What it runs; `--NAME VALUE` follows for each parameter.
-        parameters: Values by name; only their types count here.
-    """
-    inputs = {"dataset": str, "checkpoints": str} | {
-        input_name(one): _type(value) for one, value in parameters.items()
-    }
-
-    def contained(*given: Any) -> dsl.ContainerSpec:
-        placeholders = dict(zip(inputs, given, strict=True))
-        options = [part for one in parameters for part in (f"--{one}", placeholders[input_name(one)])]
-        return dsl.ContainerSpec(image=image, command=list(command), args=options)
-
-    contained.__name__ = contained.__qualname__ = name
-    contained.__doc__ = f"Run {image}."
-    contained.__annotations__ = {**inputs, "return": dsl.ContainerSpec}
-    keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    declared = [inspect.Parameter(one, keyword, annotation=kind) for one, kind in inputs.items()]
-    contained.__signature__ = inspect.Signature(declared, return_annotation=dsl.ContainerSpec)  # type: ignore[attr-defined]
-    return dsl.container_component(contained)
-
-
-def input_name(option: str) -> str:
-    """The input of a parameter: KFP's names have no hyphens."""
-    return option.replace("-", "_")
-
-
-def _type(value: Any) -> type:
-    if isinstance(value, PipelineChannel):
-        return TYPES.get(str(value.channel_type), str)
-    return next((kind for kind in (bool, int, float, list, dict) if isinstance(value, kind)), str)
 
 
 def _compiled(name: str, source: str) -> Callable[..., Any]:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-from podferry.components.training.gpu_train.task import gpu_train
-from podferry.components.training.train.component import container, input_name
-from podferry.contract.errors import InvalidSpec, Problem
 
 
 def train(
@@ -41,26 +37,8 @@ def train(
     Raises:
         InvalidSpec: As `gpu_train` does; or the image, the command or a parameter cannot be used.
     """
-    given = dict(parameters or {})
-    InvalidSpec.raise_any(_problems(image, command, given))
-    component = container(name, image, command, given)
-    values = {input_name(one): value for one, value in given.items()}
-    task = component(dataset=_text(dataset), checkpoints=_text(checkpoints), **values)
-    return gpu_train(task, dataset=dataset, checkpoints=checkpoints, **settings)
+    # Imported on call: it takes longer than all the names of `podferry.components` together.
+    from podferry.components.training.train.contained import trained_in_container  # noqa: PLC0415
 
-
-def _problems(image: str, command: Sequence[str], parameters: Mapping[str, Any]) -> Iterator[Problem]:
-    if not image:
-        yield Problem("image: not the name of an image", repr(image), "Give the image of the training")
-    if isinstance(command, str):
-        remedy = "Write a list of words, or ['sh', '-c', TEXT] for a shell"
-        yield Problem("command: one text, not a list of words", repr(command), remedy)
-    elif not command:
-        yield Problem("command: no words", repr(command), "Write what the image has to run")
-    for name, value in parameters.items():
-        if value is None:
-            yield Problem(f"parameter {name}: KFP passes no None", "", "Leave it out")
-
-
-def _text(place: Any) -> Any:
-    return "" if place is None else place
+    locations = {"dataset": dataset, "checkpoints": checkpoints}
+    return trained_in_container(name, image, command, locations, dict(parameters or {}), settings)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podferry.components.cluster_job.task import add_job
 from podferry.components.training.train_job import component
 
 
@@ -45,13 +44,16 @@ def train_job(  # noqa: PLR0913 - keywords, one per setting
         The task, with the outputs `job`, `lineage` and `checkpoints`.
 
     Raises:
-        InvalidSpec: Every keyword that is no setting.
+        InvalidSpec: Every keyword that is no setting, and every constant that is invalid.
     """
+    # Imported on call: it takes longer than all the names of `podferry.components` together.
+    from podferry.components.cluster_job.task import add_job  # noqa: PLC0415
+
     inputs = {
         "runtime": runtime,
         "runtime_kind": runtime_kind,
-        "trainer": dict(trainer or {}),
-        "spec": dict(spec or {}),
+        "trainer": trainer,
+        "spec": spec,
         "target": target,
         "start_timeout": start_timeout,
     }

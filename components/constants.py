@@ -1,0 +1,106 @@
+"""Checks the constants that a step gets when its pipeline is compiled, before KFP does; all problems at once.
+
+Channels, and texts with a channel in them, are known only when the pipeline runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from kfp.dsl.pipeline_channel import PipelineChannel
+
+from podferry.components.training.gpu_train.input_refs import CHANNEL, no_output_problem
+from podferry.contract.annotation_values import (
+    parse_destination,
+    parse_endpoint,
+    parse_region,
+    parse_secret,
+    parse_size,
+    parse_text,
+)
+from podferry.contract.dataset_reference import parse_reference
+from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.selection import parse_globs
+
+Parser = Callable[[str], object]
+PARSERS: Mapping[str, Parser] = MappingProxyType(
+    {
+        **dict.fromkeys(("uri", "reference", "source"), parse_reference),
+        **dict.fromkeys(("to", "destination", "checkpoints"), parse_destination),
+        **dict.fromkeys(("include", "exclude"), parse_globs),
+        **dict.fromkeys(("fits", "dataset_size", "checkpoint_size"), parse_size),
+        **dict.fromkeys(("train_memory", "shm_size", "pod_memory"), parse_size),
+        **dict.fromkeys(("secret", "source_secret", "destination_secret"), parse_secret),
+        **dict.fromkeys(
+            ("endpoint", "to_endpoint", "source_endpoint", "destination_endpoint"), parse_endpoint
+        ),
+        **dict.fromkeys(("region", "to_region", "source_region", "destination_region"), parse_region),
+        "image": parse_text,
+    }
+)
+"""How the steps' arguments are parsed: the same name means the same in all steps."""
+REQUIRED = frozenset({"uri", "reference", "source", "to", "destination", "image"})
+"""Arguments for which an empty text is an error; for the others it means that they are not given."""
+
+
+refuse = InvalidSpec.raise_any
+
+
+def constant_problems(arguments: Mapping[str, Any]) -> Iterator[Problem]:
+    """The problems of all arguments that have a name of `CHECKS`; those that are None are not given."""
+    for name, value in arguments.items():
+        if (problem := no_output_problem(value)) is not None:
+            yield Problem(f"{name}: {problem.what}", problem.measured, problem.remedy)
+        elif value is not None and not _is_late(value) and name in CHECKS:
+            yield from CHECKS[name](name, value)
+
+
+def _text_problems(name: str, value: Any) -> Iterator[Problem]:
+    if not isinstance(value, str):
+        yield Problem(f"{name}: not a text", repr(value), "Write it as a text")
+    elif value or name in REQUIRED:
+        try:
+            PARSERS[name](value)
+        except InvalidSpec as error:
+            yield from (Problem(f"{name}: {one.what}", one.measured, one.remedy) for one in error.problems)
+
+
+def _command_problems(name: str, value: Any) -> Iterator[Problem]:
+    if not isinstance(value, list | tuple):
+        remedy = "Write a list of words, or ['sh', '-c', TEXT] for a shell"
+        yield Problem(f"{name}: not a list of words", repr(value), remedy)
+    elif not value:
+        yield Problem(f"{name}: no words", repr(value), "Write what the image has to run")
+
+
+def _mapping_problems(name: str, value: Any) -> Iterator[Problem]:
+    if isinstance(value, Mapping):
+        yield from _none_problems(name, value)
+    else:
+        yield Problem(f"{name}: not a mapping", repr(value), "Write it as a dict")
+
+
+def _none_problems(name: str, value: Any) -> Iterator[Problem]:
+    """Every None in lists and mappings: KFP has no such value."""
+    if value is None:
+        yield Problem(f"{name}: KFP passes no None", "", "Leave it out")
+    elif isinstance(value, Mapping | list | tuple):
+        members = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for key, one in members:
+            yield from _none_problems(f"{name}[{key!r}]", one)
+
+
+def _is_late(value: Any) -> bool:
+    return isinstance(value, PipelineChannel) or (isinstance(value, str) and bool(CHANNEL.search(value)))
+
+
+CHECKS: Mapping[str, Callable[[str, Any], Iterator[Problem]]] = MappingProxyType(
+    {
+        **dict.fromkeys(PARSERS, _text_problems),
+        **dict.fromkeys(("parameters", "trainer", "spec", "worker", "servers"), _mapping_problems),
+        "command": _command_problems,
+    }
+)
+"""What is checked, by the argument's name."""
