@@ -55,6 +55,12 @@ class PodApi:
         ]
         return found
 
+    def warnings(self) -> list[dict[str, Any]]:
+        """The events of the type Warning."""
+        query = {"fieldSelector": "type=Warning"}
+        found: list[dict[str, Any]] = self._document("events", query, "list events")["items"]
+        return found
+
     def log(self, pod: str, container: str, lines: int) -> str:
         """The last lines of a container's log."""
         query = {"container": container, "tailLines": str(lines)}

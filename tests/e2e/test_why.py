@@ -20,6 +20,7 @@ from podferry.components.diagnosis.why.runner import look
 from podferry.components.reports.document import Document
 from podferry.components.reports.render import markdown
 from podferry.trainer.pod_api import PodApi
+from tests.e2e.job_steps import role_for_jobs
 from tests.e2e.kfp_pods import FURNITURE, ROLE, recorded, runnable
 from tests.e2e.manifests import Object
 from tests.e2e.namespace import Namespace
@@ -74,6 +75,13 @@ def unschedulable(namespace: Namespace) -> Object:
     return pod
 
 
+def without_volume(namespace: Namespace) -> Object:
+    pod = step("no-volume", "executor-fstring-annotated", namespace)
+    pod["spec"]["volumes"].append({"name": "data", "secret": {"secretName": "absent"}})
+    main_of(pod)["volumeMounts"].append({"name": "data", "mountPath": "/data"})
+    return pod
+
+
 def good(namespace: Namespace) -> Object:
     pod = step("good", "executor-annotated-emptydir", namespace)
     main_of(pod)["command"] = ["true", *recorded_command(pod)]
@@ -88,13 +96,18 @@ def namespace(site: Site) -> Iterator[Namespace]:
     site.upload_dataset("why", {"a.bin": b"a" * (3 << 20)})
     with site.namespace() as found:
         found.start(*FURNITURE, *ROLE, NOBODY)
-        for make in (refused, failed, without_image, unschedulable, good):
+        for make in (refused, failed, without_image, unschedulable, without_volume, good):
             found.start(make(found))
         for name, phase in STATES.items():
             found.until(f"{name} to be {phase}", partial(has_phase, found, name, phase), 90)
         found.until("the image to be missing", partial(waits_for_image, found), 90)
         found.until("a pod to be unschedulable", partial(is_unschedulable, found), 60)
+        found.until("a volume to be missing", partial(waits_for_volume, found), 60)
         yield found
+
+
+def waits_for_volume(namespace: Namespace) -> bool:
+    return any(one["reason"] == "FailedMount" for one in namespace.events("no-volume"))
 
 
 def has_phase(namespace: Namespace, name: str, phase: str) -> bool:
@@ -145,8 +158,23 @@ def test_each_failed_task_is_explained(page: Document) -> None:
         said = " ".join(" ".join(row) for row in table.rows if row[0] == task)
         assert [part for part in parts if part not in said] == [], text
     assert page.good is False
-    assert page.notes == ()
+    (note,) = page.notes
+    assert "the pod's service account may not list events" in note
     assert "good" not in page.verdict
+
+
+def test_with_the_role_of_the_jobs_it_reads_events(
+    namespace: Namespace, page: Document, tmp_path: Path
+) -> None:
+    namespace.start(*role_for_jobs(namespace.name))
+    with namespace.cluster.network():
+        found = look(RUN, api_of(namespace, "pipeline-runner", tmp_path / "account"))
+    assert found.notes == ()
+    said = {row[0]: row for row in found.tables[0].rows if row[1] == "a volume cannot be mounted"}
+    assert said["use"][2:] == (
+        'MountVolume.SetUp failed for volume "data" : secret "absent" not found',
+        "Check the Secrets, ConfigMaps and claims that the pod names",
+    )
 
 
 def test_without_the_right_it_says_which_one(namespace: Namespace, tmp_path: Path) -> None:

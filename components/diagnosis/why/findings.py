@@ -7,8 +7,8 @@ Exit codes: docs/exit-codes.md. Reasons of waiting containers: Kubernetes, `pkg/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -54,6 +54,10 @@ CODES: Mapping[int, tuple[str, str]] = MappingProxyType(
     }
 )
 """What the exit code of a container means, and the remedy."""
+NO_NODE = (
+    "no node can take the pod",
+    "Ask for less memory or fewer GPUs, or add a node; `cache` plans the memory of a pod",
+)
 Status = Mapping[str, Any]
 
 
@@ -72,6 +76,17 @@ class Finding:
     pod: str
     problems: tuple[Problem, ...]
     log_of: str = ""
+
+
+def merged(findings: Iterable[Finding], more: Iterable[Finding]) -> list[Finding]:
+    """Findings, and more about the same pods or others: what is known already is left out."""
+    found = {(one.task, one.pod): one for one in findings}
+    for one in more:
+        before = found.get((one.task, one.pod))
+        known = {problem.what for problem in before.problems} if before else set()
+        new = tuple(problem for problem in one.problems if problem.what not in known)
+        found[one.task, one.pod] = replace(before, problems=(*before.problems, *new)) if before else one
+    return list(found.values())
 
 
 def finding_of(pod: Pod) -> Finding | None:
@@ -116,8 +131,7 @@ def _without_agent(pod: Pod) -> Iterator[Problem]:
 def _scheduling(pod: Pod) -> Iterator[Problem]:
     for condition in (pod.get("status") or {}).get("conditions") or []:
         if condition.get("type") == "PodScheduled" and condition.get("reason") == "Unschedulable":
-            remedy = "Ask for less memory or fewer GPUs, or add a node; `cache` plans the memory of a pod"
-            yield Problem("no node can take the pod", condition.get("message", ""), remedy)
+            yield Problem(NO_NODE[0], condition.get("message", ""), NO_NODE[1])
 
 
 def _ended_by_the_node(pod: Pod) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from podferry.contract.errors import InvalidSpec
-from podferry.contract.pod_owner import ATTEMPT, BRACKETS, NODE_NAME, pod_owner_of
+from podferry.contract.pod_owner import ATTEMPT, BRACKETS, NODE_NAME, pod_owner_of, sibling_task
 from podferry.webhook.pod.pod_json import annotations_of
 
 RUN_LABEL = "pipeline/runid"
@@ -15,6 +15,8 @@ RUN_LABEL = "pipeline/runid"
 ROLE = "pipelines.kubeflow.org/runtime-role"
 ITERATION = re.compile(r"iteration-iterations\((\d+):")
 """A level of Argo's path: the number of a ParallelFor's iteration."""
+EXECUTOR = "executor"
+"""The last level of that path, for the pod that runs the task's code."""
 Pod = Mapping[str, Any]
 
 
@@ -38,7 +40,7 @@ def task_of(pod: Pod) -> str:
     """The task as people know it: its name below inner pipelines, with a ParallelFor's iteration."""
     annotations = annotations_of(pod)
     node = annotations.get(NODE_NAME, "")
-    iterations = "".join(f" (iteration {number})" for number in ITERATION.findall(node))
+    iterations = _iterations(node)
     if annotations.get(ROLE) == "driver":
         return f"KFP's driver {BRACKETS.sub('', node).rpartition('.')[2]}{iterations}"
     try:
@@ -46,6 +48,17 @@ def task_of(pod: Pod) -> str:
     except InvalidSpec:
         task = ""
     return f"{task or name_of(pod)}{iterations}"
+
+
+def task_of_node(node: str) -> str:
+    """The same from Argo's path of the task's node, where there is no pod."""
+    levels = BRACKETS.sub("", node).split(".")
+    task = levels[-2] if levels[-1] == EXECUTOR and len(levels) > 1 else levels[-1]
+    return f"{sibling_task(node, task)}{_iterations(node)}"
+
+
+def _iterations(node: str) -> str:
+    return "".join(f" (iteration {number})" for number in ITERATION.findall(node))
 
 
 def unfinished(pods: Iterable[Pod]) -> list[Pod]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from podferry.components.diagnosis.why.explain import NOT_A_CLUSTER, page, with_reasons
-from podferry.components.diagnosis.why.findings import Finding, finding_of
+from podferry.components.diagnosis.why.findings import Finding, finding_of, merged
+from podferry.components.diagnosis.why.run_events import Event, event_findings
 from podferry.components.diagnosis.why.run_pods import RUN_LABEL, unfinished
 from podferry.components.log_tables import print_line
 from podferry.components.reports.document import Document, Section
@@ -35,12 +36,22 @@ def look(run: str, api: PodApi | None) -> Document:
         pods = api.pods(f"{RUN_LABEL}={run}")
     except FerryError as error:
         return page((), (), error.problems, 0)
-    findings = [found for found in map(finding_of, unfinished(pods)) if found is not None]
+    events, denied = _events(api)
+    by_status = [found for found in map(finding_of, unfinished(pods)) if found is not None]
+    findings = merged(by_status, event_findings(events, pods))
     logs = _Logs(api)
     read = [logs.of(finding) for finding in findings]
     explained = [with_reasons(finding, log) for finding, log in zip(findings, read, strict=True)]
     sections = [_section(finding, log) for finding, log in zip(findings, read, strict=True) if log]
-    return page(explained, sections, [*logs.problems, *_no_pods(run, pods)], len(pods))
+    return page(explained, sections, [*logs.problems, *denied, *_no_pods(run, pods)], len(pods))
+
+
+def _events(api: PodApi) -> tuple[Sequence[Event], Sequence[Problem]]:
+    """The warnings of the namespace, or why they cannot be read."""
+    try:
+        return api.warnings(), ()
+    except FerryError as error:
+        return (), error.problems
 
 
 class _Logs:

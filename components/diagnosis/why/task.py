@@ -12,7 +12,8 @@ def why(*, image: str | None = None) -> Any:
     """A task for `dsl.ExitHandler`: it reads the run's pods and writes why they failed.
 
     The step's service account needs to list pods and to get pods/log in its namespace, which KFP's own role
-    `pipeline-runner` allows. What is not allowed is named on the page; the step succeeds anyway.
+    `pipeline-runner` allows, and to list events, which the Role in `deploy/kfp-jobs` allows. What is not
+    allowed is named on the page; the step succeeds anyway.
 
     Args:
         image: Image of the step, a constant; None for `step_image`.
