@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -86,7 +86,7 @@ class Comparison(msgspec.Struct, frozen=True):
             (*plain, *kept, *unpacked), self.listed, self.there.values(), self.records, globs
         )
 
-    async def check_gone(self, removals: tuple[Removal, ...], attempts: int) -> None:
+    async def check_gone(self, removals: Iterable[Removal], attempts: int) -> None:
         """Ask the source for each file that it did not list: a listing that was cut must not delete anything.
 
         Raises:

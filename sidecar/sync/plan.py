@@ -15,7 +15,7 @@ With `size_only`, equal sizes are enough.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 
 import msgspec
@@ -210,3 +210,19 @@ def plan_removals(
     removed = ((name, origin) for name, origin in origins.items() if origin in selected)
     # An archive that is listed has been unpacked again, without this member.
     return tuple(Removal(name, name if origin in sources else origin) for name, origin in removed)
+
+
+def in_the_way(removals: Iterable[Removal], names: Iterable[str]) -> tuple[Removal, ...]:
+    """Those that a directory must lose before it can hold these names.
+
+    A file cannot have the name of a directory with files, nor be the directory of another file.
+    """
+    wanted = frozenset(names)
+    above = frozenset(folder for name in wanted for folder in _folders(name))
+    return tuple(one for one in removals if one.name in above or not wanted.isdisjoint(_folders(one.name)))
+
+
+def _folders(name: str) -> Iterator[str]:
+    """The directories that contain a name: `a/b/c` is in `a/b` and `a`."""
+    while name := name.rpartition("/")[0]:
+        yield name

@@ -1,6 +1,7 @@
 """Syncs a destination with a dataset: compares, moves, removes, records.
 
     1. compare    list both places; a plan of what differs
+       make way   in a local directory, remove what is in the way of a new name, if removals are asked for
     2. move       whole files, in parallel; each is recorded once it is there
     3. remove     what the source no longer has, if asked; only after everything was moved
     4. merge      one record of all that is equal
@@ -11,7 +12,8 @@ changes meanwhile, files are not mixed: the next round lists it again.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +28,8 @@ from podferry.contract.uri import Uri
 from podferry.sidecar.dataset.selection import Selection
 from podferry.sidecar.runtime.retry import retry
 from podferry.sidecar.sync.comparison import Comparison, SyncOptions, compare
-from podferry.sidecar.sync.plan import Removal, SyncPlan
+from podferry.sidecar.sync.empty_directories import remove_empty_directories
+from podferry.sidecar.sync.plan import Removal, SyncPlan, in_the_way
 from podferry.sidecar.sync.preconditions import place_problems
 from podferry.sidecar.sync.transfer import OnProgress, Transfer
 from podferry.storage.factory import open_store, server_copy_between
@@ -131,16 +134,38 @@ class Sync:
         """One listing; returns whether it was enough."""
         found = await compare(self._source, target, self._source_config, self._options)
         try:
+            gone = await self._make_way(found)
             transfer = await self._transfer(found)
             if transfer.changed and not last:
                 return False
             self._result.kept = len(found.plan.kept_names - set(self._result.moved))
             self._result.problems = transfer.problems()
             if not self._result.problems:
-                await self._finish(found, transfer)
+                await self._finish(found, transfer, gone)
             return True
         finally:
             await found.dataset.store.close()
+
+    async def _make_way(self, found: Comparison) -> tuple[str, ...]:
+        """Remove what prevents a local directory from holding a new name, if removals are asked for.
+
+        Returns the names. Not next to archives that are yet to be unpacked, whose members are unknown.
+        """
+        if self._destination.scheme != "file" or found.plan.unpacks:
+            return ()
+        new = [move.entry.name for move in found.plan.moves]
+        removals = in_the_way(self._removals(found, _kept_archives(found)), new)
+        await found.check_gone(removals, self._attempts)
+        names = await self._remove(found, removals)
+        if names:
+            await asyncio.to_thread(remove_empty_directories, Path("/", self._destination.key), new)
+        return names
+
+    async def _remove(self, found: Comparison, removals: Iterable[Removal]) -> tuple[str, ...]:
+        names = tuple(removal.name for removal in removals)
+        await retry(self._attempts, lambda: found.target.delete(names))
+        self._result.removed = tuple(dict.fromkeys((*self._result.removed, *names)))
+        return names
 
     async def _transfer(self, found: Comparison) -> Transfer:
         source, configs = found.dataset.store.uri, (self._source_config, self._target_config)
@@ -154,13 +179,11 @@ class Sync:
                 self._result.bytes += transfer.bytes
         return transfer
 
-    async def _finish(self, found: Comparison, transfer: Transfer) -> None:
+    async def _finish(self, found: Comparison, transfer: Transfer, gone: Collection[str]) -> None:
         archives = _kept_archives(found) | transfer.archives
-        removals = self._removals(found, archives)
+        removals = [one for one in self._removals(found, archives) if one.name not in gone]
         await found.check_gone(removals, self._attempts)
-        names = tuple(removal.name for removal in removals)
-        await retry(self._attempts, lambda: found.target.delete(names))
-        self._result.removed = names
+        names = (*gone, *await self._remove(found, removals))
         if transfer.moved or names or not found.log.is_one_record:
             proven = found.proven((*names, *transfer.moved))
             await found.log.merge(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -83,7 +84,7 @@ def merged(findings: Iterable[Finding], more: Iterable[Finding]) -> list[Finding
     found = {(one.task, one.pod): one for one in findings}
     for one in more:
         before = found.get((one.task, one.pod))
-        known = {problem.what for problem in before.problems} if before else set()
+        known = set(map(attrgetter("what"), before.problems)) if before else set()
         new = tuple(problem for problem in one.problems if problem.what not in known)
         found[one.task, one.pod] = replace(before, problems=(*before.problems, *new)) if before else one
     return list(found.values())

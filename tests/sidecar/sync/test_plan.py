@@ -8,6 +8,7 @@ from podferry.sidecar.sync.plan import (
     Reason,
     Records,
     Removal,
+    in_the_way,
     move_reason,
     plan_removals,
     plan_sync,
@@ -80,3 +81,9 @@ def test_removals_know_which_object_must_be_gone():
     there = [Entry(name, 1) for name in ("a", "m", "old", "extra", "left.alone")]
     found = plan_removals(["a"], ["a", "here.tar"], there, records, ((), ("left.*",)))
     assert found == (Removal("extra", "extra"), Removal("m", "gone.tar"), Removal("old", "old"))
+
+
+def test_in_the_way_are_files_of_a_directory_that_becomes_a_file_and_the_reverse():
+    removals = tuple(Removal(name, name) for name in ("a/x", "a/y/z", "ab/x", "b", "c/d", "e"))
+    found = in_the_way(removals, ["a", "b/new/one", "c/f", "g"])
+    assert [one.name for one in found] == ["a/x", "a/y/z", "b"]

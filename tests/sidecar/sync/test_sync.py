@@ -30,6 +30,7 @@ from podferry.sidecar.sync.record_log import RecordLog
 from podferry.storage.factory import open_store
 from podferry.storage.listing.by_directory import list_entries
 from podferry.storage.listing.dataset import list_dataset
+from podferry.storage.local.store import LocalStore
 from podferry.storage.memory.faults import Fault
 from podferry.storage.memory.server_copy import MemoryServerCopy
 from podferry.storage.memory.store import MemoryStore
@@ -425,6 +426,50 @@ async def test_a_link_to_the_source_is_no_other_place(tree, tmp_path, site, name
     with pytest.raises(InvalidSpec, match="the destination is the source"):
         await site.make(**places, settings=REAL, unpack=True, delete=True).run()
     assert (tree / "z.tar").exists()
+
+
+async def test_a_directory_becomes_a_file_and_a_file_a_directory_if_removals_are_asked_for(tmp_path, site):
+    source, target = tmp_path / "source", tmp_path / "target"
+    for name in ("a/x", "a/y/z", "b", "other"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text("first")
+    target.mkdir()
+    places = {"source": f"file://{source}", "target": f"file://{target}"}
+    await site.make(**places, settings=REAL).run()
+    shutil.rmtree(source / "a")
+    (source / "a").write_text("a file now")
+    (source / "b").unlink()
+    (source / "b/new").mkdir(parents=True)
+    (source / "b/new/one").write_text("in a directory now")
+    refused = await site.make(**places, settings=REAL).run()
+    assert len(refused.problems) == 2
+    assert (target / "a/x").read_text() == "first"
+    result = await site.make(**places, settings=REAL, delete=True).run()
+    assert result.problems == ()
+    assert sorted(result.removed) == ["a/x", "a/y/z", "b"]
+    assert await held_at(places["target"], StoreConfig()) == {
+        "a": b"a file now",
+        "b/new/one": b"in a directory now",
+        "other": b"first",
+    }
+
+
+async def test_what_the_source_still_has_is_not_moved_out_of_the_way(tmp_path, site, monkeypatch):
+    """A listing that was cut: nothing is removed."""
+    source, target = tmp_path / "source", tmp_path / "target"
+    (source / "a").mkdir(parents=True)
+    (source / "a/x").write_text("x")
+    target.mkdir()
+    (target / "a").write_text("in the way")
+    places = {"source": f"file://{source}", "target": f"file://{target}"}
+
+    async def stat(self, name):
+        return Entry(name, 1, "t")
+
+    monkeypatch.setattr(LocalStore, "stat", stat)
+    with pytest.raises(Changed, match="leaves out files that are there"):
+        await site.make(**places, settings=REAL, delete=True).run()
+    assert (target / "a").read_text() == "in the way"
 
 
 async def test_a_kill_leaves_no_half_file_in_a_directory(tree, tmp_path, site, monkeypatch):
