@@ -157,30 +157,15 @@ def warm(scale: Scale, site: Site, folder: Path) -> list[Finding]:
     uri = f"s3://{BUCKET}/{data.name}"
     with staged(uri, stage, site.endpoint) as agent:
         time.sleep(REST)
-        processes = family(agent.process.pid)
-        held = [resident(one) - sum(map(resident, family(one)[1:])) for one in processes]
+        held = _resident_each(agent)
         gates = [_waited(agent) for _ in range(scale.pairs)]
-    seconds = []
-    for _ in range(scale.pairs):
-        started = time.perf_counter()
-        with staged(uri, stage, site.endpoint):
-            seconds.append(time.perf_counter() - started)
+    starts = [_started(uri, stage, site.endpoint) for _ in range(scale.pairs)]
     shutil.rmtree(stage)
     shutil.rmtree(stage.with_name("stage.podferry"), ignore_errors=True)
     shown = " + ".join(f"{one / MIB:.0f}" for one in held)
     return [
-        Finding(
-            f"the gate, {data.title} complete: `podferry wait` from start to exit",
-            _starts(gates),
-            f"less than {GATE * 1000:.0f} ms",
-            median(gates) < GATE,
-        ),
-        Finding(
-            f"{data.title} already complete: from the start of the agent to the open gate",
-            _starts(seconds),
-            f"less than {GATE * 1000:.0f} ms",
-            median(seconds) < GATE,
-        ),
+        _opening(f"the gate, {data.title} complete: `podferry wait` from start to exit", gates),
+        _opening(f"{data.title} already complete: from the start of the agent to the open gate", starts),
         Finding(
             f"the agent's resident memory, idle after {data.title}",
             f"{sum(held) / MIB:.0f} MiB ({shown}: supervisor and worker)",
@@ -188,6 +173,23 @@ def warm(scale: Scale, site: Site, folder: Path) -> list[Finding]:
             sum(held) < IDLE,
         ),
     ]
+
+
+def _opening(what: str, seconds: list[float]) -> Finding:
+    return Finding(what, _starts(seconds), f"less than {GATE * 1000:.0f} ms", median(seconds) < GATE)
+
+
+def _resident_each(agent: LocalAgent) -> list[int]:
+    """Bytes of each of the agent's processes, without those that it has started."""
+    processes = family(agent.process.pid)
+    return [resident(one) - sum(map(resident, family(one)[1:])) for one in processes]
+
+
+def _started(uri: str, stage: Path, endpoint: str) -> float:
+    """Seconds from the start of an agent to its open gate."""
+    began = time.perf_counter()
+    with staged(uri, stage, endpoint):
+        return time.perf_counter() - began
 
 
 def _waited(agent: LocalAgent) -> float:

@@ -21,6 +21,8 @@ TRAINJOB_STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
 """Label of Kubeflow Trainer's steps, whose JobSet has the TrainJob's name."""
 NODE_NAME = "workflows.argoproj.io/node-name"
 """Argo's path of a node: `flow(0).root(0).for-loop-2(0).train(0).executor(0)`, with attempts in brackets."""
+KFP_RUN_LABEL = "pipeline/runid"
+"""KFP's label with the run's id, on every pod of the run."""
 ATTEMPT = re.compile(r"\(\d+\)")
 BRACKETS = re.compile(r"\([^()]*\)")
 COMPILED_LEVEL = re.compile(r"root|iteration-.*|(for-loop|condition|condition-branches|exit-handler)-\d+")

@@ -29,6 +29,8 @@ Record = Mapping[str, Any]
 """What became of an episode, as `Outcome.record` has it."""
 PROOFS = 10**6
 """First seed of the episodes that take a defence out: far from those of a run."""
+TRIES, TRY_APART = 5, 1000
+"""Episodes that a lack has to be noticed in, and how far apart their seeds are."""
 QUIET = {
     "TF_CPP_MIN_LOG_LEVEL": "3",
     "HF_HUB_OFFLINE": "1",
@@ -142,12 +144,25 @@ class Run:
         """Remove each safeguard in turn and report what the oracle found."""
         with self._pool() as pool:
             playing = {
-                name: pool.submit(self.play, sabotage.plan(number), name)
+                name: pool.submit(self._proof, name, number)
                 for number, (name, sabotage) in enumerate(SABOTAGES.items(), PROOFS)
                 if sabotage.writer in self.pythons
             }
             for name, future in playing.items():
                 say(name, future.result())
+
+    def _proof(self, name: str, seed: int) -> Record:
+        """An episode without a safeguard that shows its lack, or the last of some.
+
+        What a kill leaves depends on how far the save and the agent are, so not every episode shows it.
+        """
+        sabotage = SABOTAGES[name]
+        record: Record = {}
+        for number in range(seed, seed + TRIES * TRY_APART, TRY_APART):
+            record = self.play(sabotage.plan(number), name)
+            if any(one["figure"] == sabotage.figure for one in record["violations"]):
+                break
+        return record
 
 
 def _faults(records: list[Record]) -> int:

@@ -16,10 +16,9 @@ import msgspec
 
 from podferry.contract.kfp_inputs import render
 from podferry.contract.lineage import lineage_of
-from podferry.contract.pod_owner import ATTEMPT, KFP, NODE_NAME, PodOwner, pod_owner_of
+from podferry.contract.pod_owner import ATTEMPT, KFP, KFP_RUN_LABEL, NODE_NAME, PodOwner, pod_owner_of
 
 POD_NAME_VARIABLE = "KFP_POD_NAME"
-RUN_LABEL = "pipeline/runid"
 HASH_DIGITS = 12
 MAX_LABEL_LENGTH = 20
 """Characters of the task in a job's name. With the hash and `-node-0-0-xxxxx`, the name of a pod stays below
@@ -76,7 +75,7 @@ def identity_of(pod: Mapping[str, Any], namespace: str) -> StepIdentity:
     reference = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
     return StepIdentity(
         namespace,
-        labels.get(RUN_LABEL) or owner.run_id or metadata["uid"],
+        labels.get(KFP_RUN_LABEL) or owner.run_id or metadata["uid"],
         ATTEMPT.sub("", annotations.get(NODE_NAME) or metadata["name"]),
         owner.pipeline or "pipeline",
         owner.task or metadata["name"],

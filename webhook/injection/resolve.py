@@ -16,7 +16,14 @@ from podferry.contract.lineage import lineage_of
 from podferry.contract.location_guards import UNGUARDED, LocationGuards
 from podferry.contract.medium import ResolvedMedium, resolve_medium
 from podferry.contract.pod_binding import made_for
-from podferry.contract.pod_owner import KFP, PodOwner, kfp_inputs_of, pod_owner_of, variables_of
+from podferry.contract.pod_owner import (
+    KFP,
+    KFP_RUN_LABEL,
+    PodOwner,
+    kfp_inputs_of,
+    pod_owner_of,
+    variables_of,
+)
 from podferry.contract.spec import DatasetSpec, FerrySpec, Unpack
 from podferry.contract.spec_json import encode_spec
 from podferry.contract.variable_substitution import Variables
@@ -40,10 +47,8 @@ from podferry.webhook.policy.guardrails import (
     image_problems,
     unknown_label_problems,
 )
-from podferry.webhook.policy.policy import Policy
+from podferry.webhook.policy.policy import AllowedLocations, Policy
 
-KFP_RUN = "pipeline/runid"
-"""Label of every pod of a KFP run."""
 SIZE_IN_KFP = 1 << 30
 """Bytes of one checkpoint, and of the outputs, of a KFP step, if neither its author nor the policy has a
 size. Most checkpoints are smaller, and three of them, as many as the volume holds, fit on any node. A full
@@ -125,11 +130,21 @@ def opted_in(pod: Json) -> bool:
     return bool(settings) and settings.get("inject") != "false"
 
 
+class _Request(NamedTuple):
+    """What is resolved: a pod, under which policy, and which locations are allowed in its namespace."""
+
+    pod: Json
+    policy: Policy
+    allowed: list[AllowedLocations]
+    agent_host: str
+
+
 def resolve_injection(
     pod: Json, namespace: Namespace, policy: Policy, request: str = ""
 ) -> ResolvedInjection:
     """Resolve everything needed to inject a pod that has opted in. Raises `InvalidSpec` with all problems."""
-    found, host = _ProblemCollector(), agent_host(pod, request)
+    found = _ProblemCollector()
+    asked = _Request(pod, policy, allowed_in(namespace, policy), agent_host(pod, request))
     owner = found.result_of(pod_owner_of, pod, namespace.name)
     resolved = found.result_of(resolve, pod, owner, policy) if owner else None
     spec = resolved.spec if resolved else None
@@ -141,16 +156,7 @@ def resolve_injection(
     run_as = found.result_of(run_as_of, pod, container, namespace.labels) if runs else NOBODY
     found.add(pod_conflicts(pod, policy) if spec is None or spec.needs_agent else ())
     found.add(unknown_label_problems(namespace, policy))
-    allowed, parts = allowed_in(namespace, policy), None
-    if spec is not None:
-        shm = found.result_of(_shm_bytes, container, spec, policy)
-        parts = _parts(spec, shm or 0, agent_url(policy, host))
-        found.add(parts.problems(pod, policy))
-        found.add((*gang_problems(spec, spec.rank), *image_problems(spec, policy)))
-        found.add(guardrail_problems(spec, allowed))
-        if container is not None:
-            found.add(mount_problems(pod, container, spec))
-            found.add(environment_problems(container, parts.environment))
+    parts = _checked_parts(spec, container, asked, found) if spec is not None else None
     template = parts and parts.checked.template
     if found.problems or not (owner and resolved and run_as and parts and template) or index is None:
         raise InvalidSpec(*found.problems)
@@ -161,15 +167,31 @@ def resolve_injection(
         environment=parts.environment,
         template=template,
         run_as=run_as,
-        run_id=labels_of(pod).get(KFP_RUN) or owner.run_id or None,
+        run_id=labels_of(pod).get(KFP_RUN_LABEL) or owner.run_id or None,
         limits=agent_limits(pod, policy),
         identity=identity_of(pod, containers_of(pod)[index], resolved.spec),
         reasons=resolved.reasons,
-        agent_host=host,
+        agent_host=asked.agent_host,
         made_for=made_for(pod),
-        guards=guards_of(allowed),
+        guards=guards_of(asked.allowed),
         code=code_of_container(containers_of(pod)[index]),
     )
+
+
+def _checked_parts(
+    spec: FerrySpec, container: Json | None, asked: _Request, found: _ProblemCollector
+) -> _SpecParts:
+    """What follows from the spec; adds to `found` what does not fit the pod, its place or the policy."""
+    pod, policy, allowed, host = asked
+    shm = found.result_of(_shm_bytes, container, spec, policy)
+    parts = _parts(spec, shm or 0, agent_url(policy, host))
+    found.add(parts.problems(pod, policy))
+    found.add((*gang_problems(spec, spec.rank), *image_problems(spec, policy)))
+    found.add(guardrail_problems(spec, allowed))
+    if container is not None:
+        found.add(mount_problems(pod, container, spec))
+        found.add(environment_problems(container, parts.environment))
+    return parts
 
 
 def resolve(pod: Json, owner: PodOwner, policy: Policy) -> ResolvedMedium:

@@ -10,8 +10,6 @@ from podferry.contract.errors import InvalidSpec
 from podferry.contract.pod_owner import ATTEMPT, BRACKETS, NODE_NAME, pod_owner_of, sibling_task
 from podferry.webhook.pod.pod_json import annotations_of
 
-RUN_LABEL = "pipeline/runid"
-"""KFP's label with the run's id, on every pod of the run."""
 ROLE = "pipelines.kubeflow.org/runtime-role"
 ITERATION = re.compile(r"iteration-iterations\((\d+):")
 """A level of Argo's path: the number of a ParallelFor's iteration."""

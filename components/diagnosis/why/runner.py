@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 from podferry.components.diagnosis.why.explain import NOT_A_CLUSTER, page, with_reasons
 from podferry.components.diagnosis.why.findings import Finding, finding_of, merged
 from podferry.components.diagnosis.why.run_events import Event, event_findings
-from podferry.components.diagnosis.why.run_pods import RUN_LABEL, unfinished
+from podferry.components.diagnosis.why.run_pods import unfinished
 from podferry.components.log_tables import print_line
 from podferry.components.reports.document import Document, Section
 from podferry.components.reports.render import markdown, write
 from podferry.contract.errors import FerryError, Problem
+from podferry.contract.pod_owner import KFP_RUN_LABEL
 from podferry.trainer.pod_api import PodApi, pod_api
 
 LOG_LINES = 30
@@ -33,7 +34,7 @@ def look(run: str, api: PodApi | None) -> Document:
     if api is None:
         return page((), (), (NOT_A_CLUSTER,), 0)
     try:
-        pods = api.pods(f"{RUN_LABEL}={run}")
+        pods = api.pods(f"{KFP_RUN_LABEL}={run}")
     except FerryError as error:
         return page((), (), error.problems, 0)
     events, denied = _events(api)
@@ -80,5 +81,7 @@ def _no_pods(run: str, pods: Iterable[object]) -> Iterable[Problem]:
     if not pods:
         what = "the run has no pods in this namespace"
         yield Problem(
-            what, f"{RUN_LABEL}={run}", "They may be deleted already: keep the pods of finished runs longer"
+            what,
+            f"{KFP_RUN_LABEL}={run}",
+            "They may be deleted already: keep the pods of finished runs longer",
         )

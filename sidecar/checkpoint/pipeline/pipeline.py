@@ -29,6 +29,7 @@ from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
 from podferry.sidecar.checkpoint.pipeline.detector_record import DetectorRecord
 from podferry.sidecar.checkpoint.pipeline.durability_tracker import DurabilityTracker
 from podferry.sidecar.checkpoint.pipeline.gang_publisher import GangPublisher
+from podferry.sidecar.checkpoint.pipeline.last_completed import last_completed
 from podferry.sidecar.checkpoint.pipeline.older_candidates import older_than
 from podferry.sidecar.checkpoint.pipeline.restore_plan import Restored
 from podferry.sidecar.checkpoint.pipeline.rival_report import RivalReport
@@ -62,40 +63,42 @@ class CheckpointPipeline:
         read_only: bool = False,
     ) -> None:
         self._dependencies, self._detector, self._settings = dependencies, dependencies.detector, settings
-        self._status, journal = status, dependencies.journal
-        held, record, durations = dependencies.holds.adopt(), journal.checkpoints, dependencies.durations
-        # Versions are ordered by these times: a clock that was set back must not make an old one newer.
-        completed = [hold.completed_at for hold in held]
-        completed += [done.completed_at for done in record.durable]
-        completed += [part.completed_at for part in record.published.values()]
+        self._status, self._read_only = status, read_only
         self._succeeded = False
         self._given_up: dict[str, Candidate] = {}
-        self._now = now = MonotonicClock(now, max(completed, default=0.0))
+        journal, held = dependencies.journal, dependencies.holds.adopt()
+        self._now = MonotonicClock(now, last_completed(journal.checkpoints, held))
         self._detector_record = DetectorRecord(self._detector, journal)
         self._detector.watch_from(dependencies.holds.now_ns())
-        committer = dependencies.committer
+        committer, gang = dependencies.committer, dependencies.gang
         rank = committer.identity.rank if committer.identity.world > 1 else None
-        registry = VersionRegistry(journal, status, held, durations, self._on_durable, now, rank)
-        pace, newest_first = settings.set_apart_seconds, journal.agent.newest_first
-        queue = UploadQueue(registry, newest_first=newest_first, set_apart_seconds=pace)
-        counters, gang, retention = dependencies.counters, dependencies.gang, dependencies.retention
-        tracker = DurabilityTracker(state, status, self._detector, registry, queue, counters, now)
-        tracker.read_only = self._read_only = read_only
-        publisher = GangPublisher(gang, registry, tracker, retention) if gang is not None else None
-        self._registry, self._queue, self._tracker, self._publisher = registry, queue, tracker, publisher
-        self._retention = retention
+        self._registry = VersionRegistry(
+            journal, status, held, dependencies.durations, self._on_durable, self._now, rank
+        )
+        newest_first, pace = journal.agent.newest_first, settings.set_apart_seconds
+        self._queue = UploadQueue(self._registry, newest_first=newest_first, set_apart_seconds=pace)
+        self._tracker = DurabilityTracker(
+            state, status, self._detector, self._registry, self._queue, dependencies.counters, self._now
+        )
+        self._tracker.read_only = read_only
+        self._retention = dependencies.retention
+        self._publisher = (
+            GangPublisher(gang, self._registry, self._tracker, self._retention) if gang is not None else None
+        )
         self._confirmer = ConfirmationWriter(
-            registry, committer.store, rank, tracker.report, settings.retry_seconds
+            self._registry, committer.store, rank, self._tracker.report, settings.retry_seconds
         )
-        suspects = SuspectFiles(self._detector.root, self._detector.open_files, settings.rescan_seconds)
-        self._recheck = ContentRecheck(
-            suspects, self._detector, self._detector_record, registry, queue, tracker
-        )
-        self._worker = UploadWorker(
-            dependencies, queue, registry, tracker, publisher, self._recheck, settings.retry_seconds
-        )
-        self._rivals = RivalReport(committer, tracker, queue, settings.rival_seconds)
+        self._recheck = self._new_recheck()
+        parts = self._queue, self._registry, self._tracker, self._publisher, self._recheck
+        self._worker = UploadWorker(dependencies, *parts, settings.retry_seconds)
+        self._rivals = RivalReport(committer, self._tracker, self._queue, settings.rival_seconds)
         self._volume = VolumePressure(self._detector, settings, keep_local)
+
+    def _new_recheck(self) -> ContentRecheck:
+        detector = self._detector
+        suspects = SuspectFiles(detector.root, detector.open_files, self._settings.rescan_seconds)
+        record, registry = self._detector_record, self._registry
+        return ContentRecheck(suspects, detector, record, registry, self._queue, self._tracker)
 
     def mark_restored(self, found: Restored) -> None:
         """Record the restored files as they are now, which need no upload, and what the restore found."""

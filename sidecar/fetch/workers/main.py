@@ -93,36 +93,46 @@ class RemoteJobs:
         self.results.append(result)
 
 
+class Reports:
+    """Sends the agent what is new since the last report, if anything is."""
+
+    def __init__(
+        self, jobs: RemoteJobs, pool: ConnectionPool, counters: TransferCounters, writer: asyncio.StreamWriter
+    ) -> None:
+        self._jobs, self._pool, self._counters, self._writer = jobs, pool, counters, writer
+
+    def send(self, failure: OSError | None = None, *, last: bool = False) -> None:
+        """One report; with the error that has ended the work, if one has."""
+        results, self._jobs.results = self._jobs.results, []
+        if results or last:
+            name = self._pool.failed_job.entry.name if self._pool.failed_job else ""
+            error = (failure.errno or 0, failure.strerror or str(failure), name) if failure else None
+            counted, target = self._counters.take(), self._pool.target_connections
+            write_message(self._writer, WorkerReport(results, counted, error, last, target))
+
+    async def send_regularly(self, reader: asyncio.StreamReader, agent_pid: int) -> None:
+        """Until cancelled; ends the process with the agent."""
+        while True:
+            await asyncio.sleep(REPORT_SECONDS)
+            if reader.at_eof() or os.getppid() != agent_pid:
+                os._exit(1)  # at once: the next agent may already be writing to the stage
+            self.send()
+
+
 async def main(agent: socket.socket, agent_pid: int) -> None:
     """Run jobs until there are no more, or the agent has ended."""
     reader, writer = await asyncio.open_connection(sock=agent)
     start = await read_message(reader, StartMessage)
     jobs, counters = RemoteJobs(start, reader), TransferCounters()
     pool = ConnectionPool(jobs, start.max_connections, counters)
-
-    def report(failure: OSError | None = None, *, last: bool = False) -> None:
-        """Send what is new since the last report, if anything is."""
-        results, jobs.results = jobs.results, []
-        if results or last:
-            name = pool.failed_job.entry.name if pool.failed_job else ""
-            error = (failure.errno or 0, failure.strerror or str(failure), name) if failure else None
-            counted, target = counters.take(), pool.target_connections
-            write_message(writer, WorkerReport(results, counted, error, last, target))
-
-    async def report_regularly() -> None:
-        while True:
-            await asyncio.sleep(REPORT_SECONDS)
-            if reader.at_eof() or os.getppid() != agent_pid:
-                os._exit(1)  # at once: the next agent may already be writing to the stage
-            report()
-
-    reporting = asyncio.create_task(report_regularly())
+    reports = Reports(jobs, pool, counters, writer)
+    reporting = asyncio.create_task(reports.send_regularly(reader, agent_pid))
     try:
         if not await pool.run():
-            await jobs.refuse_rest(report)
-        report(last=True)
+            await jobs.refuse_rest(reports.send)
+        reports.send(last=True)
     except OSError as error:
-        report(error, last=True)
+        reports.send(error, last=True)
     finally:
         reporting.cancel()
         with suppress(OSError):

@@ -5,9 +5,10 @@ import msgspec
 import pytest
 
 from podferry.contract.errors import InvalidSpec
+from podferry.contract.pod_owner import KFP_RUN_LABEL
 from podferry.contract.spec_json import decode_spec
 from podferry.webhook.injection.inject import inject
-from podferry.webhook.injection.resolve import KFP_RUN, ResolvedInjection, opted_in, resolve_injection
+from podferry.webhook.injection.resolve import ResolvedInjection, opted_in, resolve_injection
 from podferry.webhook.pod.json_patch import apply
 from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.policy.policy import AllowedLocations, Defaults, Policy
@@ -78,7 +79,7 @@ def test_any_setting_opts_in(annotations: dict[str, str], expected: bool) -> Non
 def test_the_run_of_kfp_is_known(annotated_pod: Callable[..., Pod]) -> None:
     pod = annotated_pod()
     assert resolved(pod).run_id is None
-    pod["metadata"]["labels"] = {KFP_RUN: "run-1"}
+    pod["metadata"]["labels"] = {KFP_RUN_LABEL: "run-1"}
     assert resolved(pod).run_id == "run-1"
 
 
