@@ -15,6 +15,7 @@ from podferry.components.training.gpu_train.input_refs import CHANNEL, no_output
 from podferry.contract.annotation_values import (
     parse_destination,
     parse_endpoint,
+    parse_lineage,
     parse_region,
     parse_secret,
     parse_size,
@@ -37,6 +38,7 @@ PARSERS: Mapping[str, Parser] = MappingProxyType(
             ("endpoint", "to_endpoint", "source_endpoint", "destination_endpoint"), parse_endpoint
         ),
         **dict.fromkeys(("region", "to_region", "source_region", "destination_region"), parse_region),
+        "lineage": parse_lineage,
         "image": parse_text,
     }
 )

@@ -17,6 +17,7 @@ from podferry.components import (
     sync,
     train_job,
     verify_checkpoint,
+    why,
 )
 from podferry.contract.errors import InvalidSpec
 
@@ -78,8 +79,8 @@ REFUSED = {
         ("checkpoints: not a URI ('data')", "secret: not a valid Secret"),
     ),
     "a restore point": (
-        lambda given, data: restore_point("data", lineage="x", endpoint="store"),
-        ("checkpoints: not a URI ('data')", "endpoint: not an endpoint"),
+        lambda given, data: restore_point("data", lineage="a/b", endpoint="store"),
+        ("checkpoints: not a URI ('data')", "lineage: ", "endpoint: not an endpoint"),
     ),
     "a job": (
         lambda given, data: train_job("torch", trainer="x", spec=[1], checkpoint_size="lots", colour="red"),
@@ -94,6 +95,7 @@ REFUSED = {
         lambda given, data: paddle_job("x", server_settings={"colour": "red"}),
         ("worker: not a mapping ('x')", "colour: server_settings has no such setting"),
     ),
+    "an image without a name": (lambda given, data: why(image=""), ("image: the value is empty",)),
     "a component to verify": (
         lambda given, data: verify_checkpoint(of=fit),
         ("of= is a component, not a task (fit). Call it",),

@@ -8,6 +8,8 @@ outcome            the outcome of a pod or a Job: phases, exit codes, messages, 
 bucket             objects of the test's own in the store, and podferry's verbs on them
 store_proxy        another endpoint of the store, which holds and slows requests; proxy.py is its process
 scenarios          what happens to several pods in parallel
+kfp_pods           KFP's pods, recorded or in that shape
+pipeline_run       a compiled pipeline whose steps run in such pods; example_data.py is for the examples
 trainers           scripts for trainers, and flags that release them
 api_server         many requests to the API server
 outages            what can happen to the webhook

@@ -43,7 +43,7 @@ def add_step(
     refuse_task_as_text("checkpoints", checkpoints)
     tasks = tasks_of(of)
     InvalidSpec.raise_any(_problems(checkpoints, tasks, lineage))
-    check_constants(checkpoints=checkpoints, secret=secret, image=image, **access)
+    check_constants(checkpoints=checkpoints, lineage=lineage, secret=secret, image=image, **access)
     task = component.restore_point(
         checkpoints="" if checkpoints is None else checkpoints,
         lineage="" if lineage is None else lineage,

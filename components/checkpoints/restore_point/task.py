@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+# Here, so that it is made before a pipeline is: within one, KFP makes no inner pipelines.
+from podferry.components.checkpoints.restore_point import component  # noqa: F401
+
 if TYPE_CHECKING:
     from podferry.components.checkpoints.restore_point.add_step import RestorePoint
 

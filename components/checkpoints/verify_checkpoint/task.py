@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+# Here, so that it is made before a pipeline is: within one, KFP makes no inner pipelines.
+from podferry.components.checkpoints.verify_checkpoint import component  # noqa: F401
+
 
 def verify_checkpoint(  # noqa: PLR0913 - keywords, one per setting
     checkpoints: Any = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podferry.components.diagnosis.why import component
-from podferry.components.step import uncached
+from podferry.components.step import check_constants, uncached
 
 
 def why(*, image: str | None = None) -> Any:
@@ -21,4 +21,5 @@ def why(*, image: str | None = None) -> Any:
     Returns:
         The task, with the artifact `report`.
     """
+    check_constants(image=image)
     return uncached(component.why(), image=image)
