@@ -138,6 +138,7 @@ class OssClient:
     def _configuration(self) -> Any:
         found = oss_config.load_default()
         found.endpoint, found.region = self.access.endpoint, self.access.region
+        found.use_path_style = self.access.path_style  # it knows no addresses of IPv6
         found.user_agent, found.retryer, found.retry_max_attempts = "podferry", oss_retry.NopRetryer(), 1
         anonymous = oss_credentials.AnonymousCredentialsProvider()
         provider = oss_credentials.CredentialsProviderFunc(self._current_keys)

@@ -67,12 +67,16 @@ class OssAccess(msgspec.Struct, frozen=True):
         return store_location(self.uri, self.endpoint, names, self.network)
 
     @property
+    def path_style(self) -> bool:
+        """Whether the bucket is in the path: below an IP address there are no hosts of buckets."""
+        return is_address(urlsplit(self.endpoint).hostname or "")
+
+    @property
     def bucket_url(self) -> str:
-        """URL of the bucket; a slash and the key follow. By an address there are no hosts of buckets."""
+        """URL of the bucket; a slash and the key follow."""
         split = urlsplit(self.endpoint)
-        if is_address(split.hostname or ""):
-            return f"{self.endpoint}/{self.bucket}"
-        return f"{split.scheme}://{self.bucket}.{split.netloc}"
+        host = f"{self.bucket}.{split.netloc}"
+        return f"{self.endpoint}/{self.bucket}" if self.path_style else f"{split.scheme}://{host}"
 
     @property
     def internal(self) -> bool:
@@ -134,7 +138,7 @@ def _region_of(host: str) -> str:
 
 
 def is_address(host: str) -> bool:
-    """Whether a host is an IP address, where Alibaba's client has the bucket in the path."""
+    """Whether a host is an IP address."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

@@ -1,7 +1,9 @@
 """What an imitation of OSS refuses, and what users are told; the network between."""
 
+import io
 from contextlib import suppress
 
+import alibabacloud_oss_v2 as sdk
 import msgspec
 import pytest
 from aiohttp import web
@@ -25,7 +27,10 @@ from tests.storage.oss.conftest import KEYS
 from tests.support.connect_proxy import tls_relay
 from tests.support.oss.bucket import StoredObject
 from tests.support.oss.errors import FORBIDDEN_BY_KMS, OssError
-from tests.support.oss.signatures import Account
+from tests.support.oss.sdk_client import client_of
+from tests.support.oss.server import serving
+from tests.support.oss.signatures import Account, raw_query
+from tests.support.request_builder_contract import Client
 
 
 async def refusal(store, name="a"):
@@ -233,6 +238,58 @@ async def test_requests_go_through_a_proxy_to_the_host_of_the_bucket(over_tls, p
     network = Network(CaBundle(private_ca.pem, ("test",)), read_proxies({"HTTPS_PROXY": proxy.url}))
     config = StoreConfig(endpoint="https://store", credentials=KEYS, network=network)
     assert await used(config, quick) == b"1"
+
+
+async def test_an_address_of_ipv6_has_the_bucket_in_the_path(quick):
+    with serving(host="::1") as server:
+        assert server.endpoint.startswith("http://[::1]:")
+        config = StoreConfig(endpoint=server.endpoint, credentials=KEYS)
+        assert await used(config, quick) == b"1"
+        store = open_store(Uri("oss", "bucket"), config, quick)
+        client = Client(store.request_builder)
+        assert (await client.get(await store.stat("a")))[:2] == (200, True)
+        await client.close()
+        await store.close()
+
+
+async def test_requests_are_those_of_alibabas_operations(oss, opened):
+    """The engine describes its requests itself; what it asks for is what Alibaba's client asks for."""
+    store, client, part = opened(), client_of(oss), bytes(100 << 10)
+    upload = await store.multipart.begin("m", len(part))
+    parts = [await store.multipart.send("m", upload, 1, part)]
+    await store.multipart.complete("m", upload, parts)
+    await store.multipart.abort("m", await store.multipart.begin("m", len(part)))
+    for call in (store.write("a b", b"1"), store.stat("a b"), store.read("a b"), store.delete(["d"])):
+        await call
+    await store.server_copy.copy("a b", "c")
+    [entry async for entry in store.entries()]
+    ours = asked(oss)
+    client.uploader(part_size=len(part)).upload_from(
+        sdk.PutObjectRequest("bucket", "m"), io.BytesIO(part * 2)
+    )
+    begun = client.initiate_multipart_upload(sdk.InitiateMultipartUploadRequest("bucket", "m"))
+    client.abort_multipart_upload(sdk.AbortMultipartUploadRequest("bucket", "m", begun.upload_id))
+    client.put_object(sdk.PutObjectRequest("bucket", "a b", body=b"1"))
+    client.head_object(sdk.HeadObjectRequest("bucket", "a b"))
+    client.get_object(sdk.GetObjectRequest("bucket", "a b"))
+    client.delete_multiple_objects(
+        sdk.DeleteMultipleObjectsRequest("bucket", objects=[sdk.DeleteObject("d")])
+    )
+    client.copy_object(sdk.CopyObjectRequest("bucket", "c", source_key="a b"))
+    client.list_objects_v2(sdk.ListObjectsV2Request("bucket", max_keys=1000))
+    assert ours == asked(oss)
+    assert len(ours) == 10
+
+
+def asked(server):
+    """By operation: the method, the path, and the parameters' names that a request cannot lack."""
+    found = {}
+    for method, operation, path, _ in server.requests:
+        place, _, query = path.partition("?")
+        names = {name for name, _ in raw_query(query)} - {"encoding-type", "sequential"}
+        found[operation] = (method, "" if operation == "HeadObject" else place, names)
+    server.requests.clear()
+    return found
 
 
 async def test_half_a_key_pair_is_refused(opened):

@@ -12,7 +12,7 @@ import urllib.request
 import alibabacloud_oss_v2 as sdk
 import pytest
 
-from tests.support.oss.server import KEY_ID, KEY_SECRET, REGION
+from tests.support.oss.sdk_client import client_of
 from tests.support.store_contract import ODD_NAMES
 
 PART = 100 * 1024
@@ -21,14 +21,6 @@ PART = 100 * 1024
 @pytest.fixture(params=["v4", "v1"])
 def client(request, shared_oss):
     return client_of(shared_oss, request.param)
-
-
-def client_of(server, version="v4", key=KEY_ID, secret=KEY_SECRET, region=REGION, token=None):
-    config = sdk.config.load_default()
-    config.credentials_provider = sdk.credentials.StaticCredentialsProvider(key, secret, token)
-    config.region, config.endpoint, config.signature_version = region, server.endpoint, version
-    config.retry_max_attempts = 1
-    return sdk.Client(config)
 
 
 def code(call):

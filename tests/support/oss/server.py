@@ -205,17 +205,17 @@ async def started(server: OssServer, host: str = "127.0.0.1", port: int = 0) -> 
     runner = web.AppRunner(app, shutdown_timeout=0.1, auto_decompress=False)
     await runner.setup()
     await web.TCPSite(runner, host, port).start()
-    server.endpoint = f"http://{host}:{runner.addresses[0][1]}"
+    server.endpoint = f"http://{f'[{host}]' if ':' in host else host}:{runner.addresses[0][1]}"
     return runner
 
 
 @contextmanager
-def serving(server: OssServer | None = None) -> Iterator[OssServer]:
+def serving(server: OssServer | None = None, host: str = "127.0.0.1") -> Iterator[OssServer]:
     """A server in a thread of its own, for clients that block."""
     server, loop = server or OssServer(), asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    runner = asyncio.run_coroutine_threadsafe(started(server), loop).result()
+    runner = asyncio.run_coroutine_threadsafe(started(server, host), loop).result()
     try:
         yield server
     finally:
