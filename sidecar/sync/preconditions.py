@@ -20,8 +20,8 @@ MAX_NAMES_SHOWN = 20
 def place_problems(source: Uri, destination: Uri) -> Iterator[Problem]:
     """Why one place cannot be synced with the other."""
     if destination.scheme in READ_ONLY_SCHEMES:
-        what = f"{destination.scheme}:// takes no files"
-        yield Problem(what, str(destination), "Sync to an object store or a directory")
+        what = "the Hugging Face Hub" if destination.scheme == "hf" else "a web server"
+        yield Problem(f"{what} takes no files", str(destination), "Sync to an object store or a directory")
     if (source.scheme, source.bucket) != (destination.scheme, destination.bucket):
         return
     first, second = PurePosixPath("/", source.key), PurePosixPath("/", destination.key)

@@ -12,7 +12,7 @@ from podferry.sidecar.sync.preconditions import place_problems, unfit_names
         ("s3://a/b/c", "s3://a/b", "one of them is in the other"),
         ("/data", "/data/copy", "one of them is in the other"),
         ("s3://a", "s3://a/b", "one of them is in the other"),
-        ("s3://a/b", "https://a/b", "https:// takes no files"),
+        ("s3://a/b", "https://a/b", "a web server takes no files"),
     ],
 )
 def test_places_that_cannot_be_synced(source, destination, text):
