@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from functools import cached_property, partial
 from typing import TypeVar
 
@@ -25,12 +26,18 @@ from podferry.storage.fsspec.connections import close_file_system
 from podferry.storage.fsspec.directories import FsspecDirectories
 from podferry.storage.fsspec.get_requests import get_builder_for, google_address, google_token_headers
 from podferry.storage.fsspec.install_hints import missing_package
-from podferry.storage.fsspec.options import GOOGLE_SCHEMES, OBJECT_STORE_SCHEMES, options_for
+from podferry.storage.fsspec.options import (
+    GOOGLE_SCHEMES,
+    HTTP_SCHEMES,
+    OBJECT_STORE_SCHEMES,
+    options_for,
+)
 from podferry.storage.fsspec.reads import FsspecReads
 from podferry.storage.fsspec.server_copy import SERVER_COPY_SCHEMES, FsspecServerCopy
 from podferry.storage.fsspec.writes import FsspecWrites
 from podferry.storage.gcs.client import GcsClient
 from podferry.storage.gcs.parts import GcsParts
+from podferry.storage.http.heads import HeadRequests
 from podferry.storage.multipart import MultipartStore
 from podferry.storage.object_names import checked_name
 from podferry.storage.request_builder import RequestBuilder
@@ -107,11 +114,27 @@ class FsspecStore:
         if self.uri.scheme in OBJECT_STORE_SCHEMES:
             found = await self._call(prefix, lambda: self._reads.find(prefix), None)
         else:
-            walk = Walk(self.uri, self._read_directory, self._file_entry, self._limits.worker_threads)
-            found = await walk.files(prefix)
-            self._report_skipped(walk.skipped)
+            found = await self._walked(prefix)
         for entry in found:
             yield entry
+
+    async def _walked(self, prefix: str) -> list[Entry]:
+        async with AsyncExitStack() as stack:
+            stat = self._file_entry
+            if self.uri.scheme in HTTP_SCHEMES and self.request_builder is not None:
+                limits = self._limits
+                heads = HeadRequests(self.request_builder, limits.worker_threads, limits.stall_seconds)
+                stat = partial(self._head_entry, await stack.enter_async_context(heads))
+            walk = Walk(self.uri, self._read_directory, stat, self._limits.worker_threads)
+            found = await walk.files(prefix)
+        self._report_skipped(walk.skipped)
+        return found
+
+    async def _head_entry(self, heads: HeadRequests, name: str) -> Entry | None:
+        """The entry of a file by a plain response; for any other, the file system looks closer."""
+        with translating(self._reads.location, name, answered=self._answered):
+            found = await heads.entry(checked_name(name))
+        return found or await self._file_entry(name)
 
     async def _read_directory(self, name: str) -> Directory:
         return await self._call(name, lambda: self._directories.read(name), self._limits.request_seconds)

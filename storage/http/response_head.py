@@ -89,7 +89,7 @@ def read_head(
     if end < 0:
         return None
     raw = bytes(buffer[:end])
-    fields = _parse_fields(raw, tag_field)
+    fields = parse_fields(raw, tag_field)
     content_length = fields.get(CONTENT_LENGTH, b"").rstrip(BLANKS)
     if content_length != b"%d" % length:
         raise UnexpectedResponse(
@@ -104,7 +104,7 @@ def read_head(
     return ResponseHead(end + len(HEAD_END), raw, closes)
 
 
-def _parse_fields(raw: bytes, tag_field: bytes) -> dict[bytes, bytes]:
+def parse_fields(raw: bytes, tag_field: bytes) -> dict[bytes, bytes]:
     """The fields of a plain head: values by lower-case name.
 
     Raises:

@@ -10,9 +10,11 @@ import asyncio
 import contextlib
 import hashlib
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from aiohttp import web
@@ -42,8 +44,14 @@ class Repo:
     gated: frozenset[str] = frozenset()
 
 
+@cache
 def git_identity(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+@cache
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 @dataclass
@@ -55,6 +63,7 @@ class HubServer:
         storage: URL of the other server.
         url: URL of the Hub.
         page: Members of a page of a listing.
+        objects: Large files by their SHA-256.
         requested: Methods and paths.
         leaked: Requests to the other server with credentials.
     """
@@ -63,6 +72,7 @@ class HubServer:
     storage: str = ""
     url: str = ""
     page: int = 1000
+    objects: dict[str, bytes] = field(default_factory=dict)
     requested: list[str] = field(default_factory=list)
     leaked: list[str] = field(default_factory=list)
 
@@ -84,14 +94,13 @@ class HubServer:
         """Respond as the server of large files."""
         if "Authorization" in request.headers:
             self.leaked.append(request.path)
-        digest = request.path.rpartition("/")[2]
-        every = (
-            data
-            for repo in self.repositories.values()
-            for files in repo.commits.values()
-            for data in files.values()
-        )
-        data = next(data for data in every if hashlib.sha256(data).hexdigest() == digest)
+        if not self.objects:
+            repositories = self.repositories.values()
+            found = (
+                data for each in repositories for files in each.commits.values() for data in files.values()
+            )
+            self.objects = {sha256(data): data for data in found}
+        data = self.objects[request.path.rpartition("/")[2]]
         return self._ranged(request, data, {"ETag": '"of the storage"'})
 
     def _repository(self, path: str) -> tuple[Repo, str] | None:
@@ -163,7 +172,7 @@ class HubServer:
             if recursive or len(parts) == 1:
                 members[name] = {"type": "file", "path": name, "oid": git_identity(data), "size": len(data)}
                 if len(data) >= LARGE:
-                    digest = hashlib.sha256(data).hexdigest()
+                    digest = sha256(data)
                     members[name]["lfs"] = {"oid": digest, "size": len(data), "pointerSize": 130}
         return list(members.values())
 
@@ -173,7 +182,7 @@ class HubServer:
         data, headers = files[path], {"X-Repo-Commit": commit}
         if len(data) < LARGE:
             return self._ranged(request, data, {**headers, "ETag": f'"{git_identity(data)}"'})
-        digest = hashlib.sha256(data).hexdigest()
+        digest = sha256(data)
         headers |= {"X-Linked-Etag": f'"{digest}"', "X-Linked-Size": str(len(data))}
         return web.Response(status=302, headers={**headers, "Location": f"{self.storage}/objects/{digest}"})
 
@@ -194,35 +203,33 @@ class HubServer:
         return web.json_response({"error": message}, status=status, headers=headers)
 
 
+async def start(server: HubServer, port: int = 0) -> list[web.AppRunner]:
+    """Start both servers, the Hub on this port; sets their URLs."""
+    runners, urls = list[web.AppRunner](), list[str]()
+    for handler, its_port in ((server.stored, 0), (server.handle, port)):
+        application = web.Application()
+        application.router.add_route("*", "/{path:.*}", handler)
+        runner = web.AppRunner(application, access_log=None)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", its_port).start()
+        urls.append(f"http://127.0.0.1:{runner.addresses[0][1]}")
+        runners.append(runner)
+    server.storage, server.url = urls
+    return runners
+
+
 @contextlib.contextmanager
 def serving(repositories: dict[str, Repo]) -> Iterator[HubServer]:
     """Both servers in a thread; `url` is that of the Hub."""
     server, loop = HubServer(repositories), asyncio.new_event_loop()
-
-    async def start() -> None:
-        urls = []
-        for handler in (server.handle, server.stored):
-            application = web.Application()
-            application.router.add_route("*", "/{path:.*}", handler)
-            runner = web.AppRunner(application, access_log=None)
-            await runner.setup()
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            urls.append(f"http://127.0.0.1:{runner.addresses[0][1]}")
-            runners.append(runner)
-        server.url, server.storage = urls
-
-    async def stop() -> None:
-        for runner in runners:
-            await runner.cleanup()
-
-    runners: list[web.AppRunner] = []
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    asyncio.run_coroutine_threadsafe(start(), loop).result(PATIENCE)
+    runners = asyncio.run_coroutine_threadsafe(start(server), loop).result(PATIENCE)
     try:
         yield server
     finally:
-        asyncio.run_coroutine_threadsafe(stop(), loop).result(PATIENCE)
+        for runner in runners:
+            asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(PATIENCE)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(PATIENCE)
         loop.close()
@@ -232,3 +239,15 @@ def repository_of(folder: Path) -> Repo:
     """A repository with the files of a folder."""
     files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     return Repo({"main": "1" * 40}, {"1" * 40: files})
+
+
+async def main(folder: Path, port: int) -> None:
+    """Serve each directory of a folder as the dataset `sets/NAME`, until the process is ended."""
+    await start(
+        HubServer({f"datasets/sets/{each.name}": repository_of(each) for each in folder.iterdir()}), port
+    )
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))

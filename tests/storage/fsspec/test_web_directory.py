@@ -49,7 +49,9 @@ async def listed(answering):
         endpoint = await answering(server.handle)
         dataset = await open_dataset(parse_uri(f"{endpoint}/{path}"), StoreConfig())
         await dataset.store.close()
-        assert len(server.requested) == len(set(server.requested)), "nothing is requested twice"
+        # A response to HEAD that is not plain is left to the file system, which asks again.
+        repeated = [each for each in server.requested if not each.startswith("HEAD")]
+        assert len(repeated) == len(set(repeated)), "nothing is requested twice"
         return {entry.name: entry.size for entry in dataset.manifest.entries}
 
     return lists
