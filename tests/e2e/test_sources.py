@@ -20,6 +20,7 @@ from tests.e2e.namespace import STORE_SECRET, create_namespace
 from tests.e2e.object_stores import OBJECT_STORES
 from tests.e2e.site import Site
 from tests.e2e.source import Source
+from tests.e2e.web_sources import WEB_SOURCES
 
 FILES = {
     f"part {number}/{number}#.bin": hashlib.shake_256(bytes(number)).digest(700_000) for number in range(5)
@@ -48,7 +49,11 @@ def oss(cluster: Cluster, files: Path) -> Iterator[Source]:
         yield Source("oss://bucket/set", "oss://bucket/checkpoints", secret, endpoint)
 
 
-SOURCES: dict[str, Callable[[Cluster, Path], AbstractContextManager[Source]]] = {"oss": oss, **OBJECT_STORES}
+SOURCES: dict[str, Callable[[Cluster, Path], AbstractContextManager[Source]]] = {
+    "oss": oss,
+    **OBJECT_STORES,
+    **WEB_SOURCES,
+}
 """By scheme: starts a server of the files in a folder, in the network of pods."""
 
 

@@ -12,6 +12,7 @@ class CutRelay:
 
     Attributes:
         address: Where it listens, `host:port`.
+        tasks: One for each connection.
         cuts: Connections that it will still cut.
         passed: Bytes of the server that it passed on.
     """
@@ -20,9 +21,16 @@ class CutRelay:
         host, _, port = server.rpartition(":")
         self._server, self._after = (host, int(port)), after
         self.cuts, self.passed, self.address = cuts, 0, ""
+        self.tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Handle one connection."""
+        task = asyncio.create_task(self._relay(reader, writer))
+        self.tasks.add(task)
+        with suppress(asyncio.CancelledError):
+            await task
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         above, below = await asyncio.open_connection(*self._server)
         up = asyncio.create_task(self._copy(reader, below))
         try:
@@ -60,3 +68,6 @@ async def cut_relay(server: str, after: int, cuts: int) -> AsyncIterator[CutRela
     relay.address = f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
     async with listener:
         yield relay
+        for task in relay.tasks:
+            task.cancel()
+        await asyncio.gather(*relay.tasks, return_exceptions=True)

@@ -203,7 +203,7 @@ class HubServer:
         return web.json_response({"error": message}, status=status, headers=headers)
 
 
-async def start(server: HubServer, port: int = 0) -> list[web.AppRunner]:
+async def start(server: HubServer, port: int = 0, host: str = "127.0.0.1") -> list[web.AppRunner]:
     """Start both servers, the Hub on this port; sets their URLs."""
     runners, urls = list[web.AppRunner](), list[str]()
     for handler, its_port in ((server.stored, 0), (server.handle, port)):
@@ -211,8 +211,8 @@ async def start(server: HubServer, port: int = 0) -> list[web.AppRunner]:
         application.router.add_route("*", "/{path:.*}", handler)
         runner = web.AppRunner(application, access_log=None)
         await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", its_port).start()
-        urls.append(f"http://127.0.0.1:{runner.addresses[0][1]}")
+        await web.TCPSite(runner, host, its_port).start()
+        urls.append(f"http://{host}:{runner.addresses[0][1]}")
         runners.append(runner)
     server.storage, server.url = urls
     return runners
@@ -241,13 +241,12 @@ def repository_of(folder: Path) -> Repo:
     return Repo({"main": "1" * 40}, {"1" * 40: files})
 
 
-async def main(folder: Path, port: int) -> None:
+async def main(folder: Path, port: int, host: str = "127.0.0.1") -> None:
     """Serve each directory of a folder as the dataset `sets/NAME`, until the process is ended."""
-    await start(
-        HubServer({f"datasets/sets/{each.name}": repository_of(each) for each in folder.iterdir()}), port
-    )
+    repositories = {f"datasets/sets/{each.name}": repository_of(each) for each in folder.iterdir()}
+    await start(HubServer(repositories), port, host)
     await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:]))

@@ -1,4 +1,4 @@
-"""nginx over a folder, on loopback in both versions of IP."""
+"""nginx over a folder."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.support.real_servers import free_port, running
@@ -25,8 +25,7 @@ http {{
   charset utf-8;
   {temporary}
   server {{
-    listen 127.0.0.1:{port};
-    listen [::1]:{port} ipv6only=on;
+    {listens}
     root {files};
     {directives}
   }}
@@ -36,25 +35,34 @@ TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 INDEX = "autoindex on;"
 
 
-@contextlib.contextmanager
-def nginx(files: Path, own: Path, directives: str = INDEX) -> Iterator[str]:
-    """The address of the server, `host:port`.
+def nginx_command(files: Path, own: Path, addresses: Sequence[str], directives: str = INDEX) -> list[str]:
+    """The words that start the server.
 
     Args:
         files: What it serves.
         own: An empty folder for its own files.
+        addresses: Where it listens.
         directives: Of its `server` block.
     """
-    port = free_port()
-    temporary = "\n".join(f"{name}_temp_path {own}/{name};" for name in TEMPORARY)
-    # As root it would change to a user who may not enter the folders of tests.
-    user = "user root;" if os.geteuid() == 0 else ""
     text = CONFIG.format(
-        user=user, own=own, temporary=temporary, port=port, files=files, directives=directives
+        # As root it would change to a user who may not enter the folders of tests.
+        user="user root;" if os.geteuid() == 0 else "",
+        own=own,
+        temporary="\n  ".join(f"{name}_temp_path {own}/{name};" for name in TEMPORARY),
+        listens="\n    ".join(f"listen {address};" for address in addresses),
+        files=files,
+        directives=directives,
     )
     (own / "nginx.conf").write_text(text)
-    options = ["-c", str(own / "nginx.conf"), "-e", str(own / "errors")]
-    with running([str(installed("nginx")), *options], port, own / "log"):
+    return [str(installed("nginx")), "-c", str(own / "nginx.conf"), "-e", str(own / "errors")]
+
+
+@contextlib.contextmanager
+def nginx(files: Path, own: Path, directives: str = INDEX) -> Iterator[str]:
+    """A server on loopback; its address, `host:port`. The arguments are those of `nginx_command`."""
+    port = free_port()
+    addresses = (f"127.0.0.1:{port}", f"[::1]:{port} ipv6only=on")
+    with running(nginx_command(files, own, addresses, directives), port, own / "log"):
         yield f"127.0.0.1:{port}"
 
 
