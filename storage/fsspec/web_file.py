@@ -93,6 +93,10 @@ class WebFile(NamedTuple):
                 raise FileNotFoundError(errno.ENOENT, "HTTP 404", self.url)
             response.raise_for_status()
             fields, body = response.headers, await response.read()
+        coding = fields.get("Content-Encoding", "identity")
+        if coding.lower() != "identity":  # decoded bytes are not those of the file, nor is their number
+            detail = f"requested the bytes as they are stored; received Content-Encoding {coding[:40]}"
+            raise store_error("other range", self.site.location, self.name, detail)
         kind, content_range = fields.get("Content-Type", ""), fields.get("Content-Range", "")
         return WebResponse(response.status, kind, content_range, body)
 

@@ -1,1 +1,1 @@
-"""A connection pool for plain HTTP/1.1 GET requests, with adaptive concurrency."""
+"""A connection pool for plain HTTP/1.1 requests, with adaptive concurrency; sessions for all others."""

@@ -88,6 +88,40 @@ async def test_other_bytes_are_corrupt(read, other: str, size) -> None:
         await read(handler, start=3, length=3, size=size)
 
 
+def compressed(chunked: bool, ranged: bool):
+    async def handle(request: web.Request) -> web.Response:
+        if request.method == "HEAD":
+            return web.Response(headers={"Content-Length": "10", "Content-Type": BINARY})
+        stated = {"Content-Range": "bytes 3-5/10"} if ranged else {}
+        response = web.Response(
+            status=206 if ranged else 200, body=DATA[3:6] if ranged else DATA, headers=stated
+        )
+        response.enable_compression(web.ContentCoding.gzip)
+        if chunked:
+            response.enable_chunked_encoding()
+        return response
+
+    return handle
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("ranged", [False, True])
+async def test_compressed_bytes_are_not_those_of_the_file(read, chunked: bool, ranged: bool) -> None:
+    with pytest.raises(Corrupt, match="Content-Encoding gzip"):
+        await read(compressed(chunked, ranged), **({"start": 3, "length": 3, "size": 10} if ranged else {}))
+
+
+async def test_chunks_are_the_file(read) -> None:
+    async def handle(request: web.Request) -> web.Response:
+        response = web.Response(body=DATA)
+        if request.method == "GET":
+            response.enable_chunked_encoding()
+        return response
+
+    assert await read(handle, start=3, length=3, size=10) == b"345"
+    assert await read(handle) == DATA
+
+
 async def test_a_part_is_not_the_complete_file(read) -> None:
     with pytest.raises(Corrupt, match=r"requested the complete file; received HTTP 206"):
         await read(responds(206, b"012", content_range="bytes 0-2/10"))
