@@ -80,7 +80,7 @@ def config_from_environment(environ: Mapping[str, str]) -> StoreConfig:
         found["SFTP_SSH_DIR"] = str(ssh)
     if "AWS_ACCESS_KEY_ID" not in found and not is_true(found.get("AWS_SKIP_SIGNATURE", "")):
         found = {**_shared_files(environ), **found}
-    found.update(_netrc(environ))
+    found = {**_hub_token(environ), **found, **_netrc(environ)}
     return StoreConfig(credentials=_checked(found), network=read_network({**found, **environ}))
 
 
@@ -149,6 +149,18 @@ def _netrc(environ: Mapping[str, str]) -> dict[str, str]:
             return {}
         what = f"NETRC names a file that cannot be read: {file}"
         raise InvalidSpec.of(what, type(error).__name__, "Correct NETRC, or unset it") from None
+
+
+def _hub_token(environ: Mapping[str, str]) -> dict[str, str]:
+    """The token of `hf auth login`. Source: "Environment variables", documentation of huggingface_hub."""
+    cache = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or "/nonexistent") / ".cache"
+    home = environ.get("HF_HOME") or Path(cache) / "huggingface"
+    try:
+        file = Path(environ.get("HF_TOKEN_PATH") or Path(home) / "token")
+        token = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return {}
+    return {"HF_TOKEN": token} if token else {}
 
 
 def aws_source(credentials: Mapping[str, str]) -> AwsSource:

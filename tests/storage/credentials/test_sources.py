@@ -64,6 +64,18 @@ def test_credentials_of_web_servers(tmp_path):
         config_from_environment({"NETRC": str(tmp_path / "none")})
 
 
+@pytest.mark.parametrize("name", ["HOME", "XDG_CACHE_HOME", "HF_HOME", "HF_TOKEN_PATH"])
+def test_the_token_that_the_hub_s_client_has_stored(tmp_path, name):
+    places = {"HOME": ".cache/huggingface/token", "XDG_CACHE_HOME": "huggingface/token", "HF_HOME": "token"}
+    file = tmp_path / places.get(name, "other")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("hf_stored\n")
+    environ = {name: str(file if name == "HF_TOKEN_PATH" else tmp_path)}
+    assert config_from_environment(environ).credentials["HF_TOKEN"] == "hf_stored"
+    assert config_from_environment({**environ, "HF_TOKEN": "own"}).credentials["HF_TOKEN"] == "own"
+    assert "HF_TOKEN" not in config_from_environment({}).credentials
+
+
 @pytest.fixture
 def home(tmp_path):
     folder = tmp_path / ".aws"
