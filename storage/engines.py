@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 from podferry.contract.errors import InvalidSpec
 from podferry.storage.engine import Engine
 from podferry.storage.fsspec.engine import FSSPEC
+from podferry.storage.ftp.engine import FTP
 from podferry.storage.hdfs.engine import HDFS
 from podferry.storage.huggingface.engine import HUGGINGFACE
 from podferry.storage.local.engine import LOCAL
@@ -19,7 +20,7 @@ from podferry.storage.smb.engine import SMB
 from podferry.storage.webdav.engine import WEBDAV
 from podferry.storage.webhdfs.engine import WEBHDFS
 
-BUILT_IN = (OBSTORE, OSS, HDFS, WEBHDFS, LOCAL, MEMORY, SMB, SFTP, WEBDAV, HUGGINGFACE, FSSPEC)
+BUILT_IN = (OBSTORE, OSS, HDFS, WEBHDFS, LOCAL, MEMORY, SMB, SFTP, FTP, WEBDAV, HUGGINGFACE, FSSPEC)
 """In the order of choice: the first one that names a scheme opens it. fsspec opens what nobody names."""
 ENTRY_POINTS = "podferry.engines"
 """The group of entry points by which a package adds an engine; each is an `Engine`."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from podferry.contract.errors import Unavailable
 from podferry.contract.manifest import Entry
-from podferry.storage.fsspec.ftp_directory import list_ftp_directory
 from podferry.storage.fsspec.options import HDFS_SCHEMES, HTTP_SCHEMES
 from podferry.storage.fsspec.reads import FsspecReads, content_tag
 from podferry.storage.fsspec.web_directory import list_web_directory
@@ -75,8 +74,6 @@ class FsspecDirectories:
     def _listed(self, directory: str) -> tuple[Sequence[Info], tuple[str, ...]]:
         """What is in a directory, and `Directory.skipped`."""
         path = self._reads.path(directory)
-        if self._scheme == "ftp":
-            return list_ftp_directory(self._reads.file_system.ftp, path), ()
         if self._scheme in HTTP_SCHEMES:
             url, certain = path.rstrip("/"), bool(directory)
             return list_web_directory(self._reads.web_site, directory, url, certain)

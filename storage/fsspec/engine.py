@@ -16,11 +16,6 @@ FSSPEC = Engine(
             connection_pool=True,
         ),
         Scheme(
-            names=("ftp",),
-            tested_on="pyftpdlib",
-            credentials=("FSSPEC_FTP_USERNAME", "FSSPEC_FTP_PASSWORD"),
-        ),
-        Scheme(
             names=("gs", "gcs"),
             page="gcs",
             tested_on="fake-gcs-server",

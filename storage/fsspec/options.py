@@ -78,7 +78,6 @@ def _vendor(uri: Uri) -> Callable[[Uri, StoreConfig, Limits], tuple[Options, Sto
         **dict.fromkeys(GOOGLE_SCHEMES, _google),
         **dict.fromkeys(AZURE_SCHEMES, _azure),
         **dict.fromkeys(HTTP_SCHEMES, _http),
-        "ftp": _ftp,
         **dict.fromkeys(HDFS_SCHEMES, _hdfs),
     }
     return by_scheme.get(uri.scheme, _plain)
@@ -165,10 +164,6 @@ def _http(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Store
     own = variable_names(config.credentials, f"FSSPEC_{uri.scheme.upper()}_")
     names = (*own, *names_of_web_credentials("HTTP_", address, config.credentials))
     return options, store_location(uri, address, names, config.network)
-
-
-def _ftp(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
-    return {"timeout": limits.stall_seconds}, _host(uri, config, limits)[1]
 
 
 def _hdfs(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:

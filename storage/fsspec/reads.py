@@ -14,7 +14,6 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import check_listed, store_error, too_short
 from podferry.storage.fsspec.connections import open_file_system
-from podferry.storage.fsspec.ftp_directory import ftp_file_info
 from podferry.storage.fsspec.options import HTTP_SCHEMES, OBJECT_STORE_SCHEMES, FsspecOptions
 from podferry.storage.fsspec.web_directory import web_file_info
 from podferry.storage.fsspec.web_file import WebFile
@@ -157,8 +156,6 @@ class FsspecReads:
         return None if info.get("type") == "directory" else self._entry(name, info)
 
     def _info(self, name: str) -> Info:
-        if self.uri.scheme == "ftp":
-            return ftp_file_info(self.file_system.ftp, self.path(name))
         with self._unmasked():
             if self.uri.scheme in HTTP_SCHEMES:
                 return web_file_info(self.web_site, name, self.path(name))
@@ -171,7 +168,7 @@ class FsspecReads:
         try:
             yield
         except FileNotFoundError as error:
-            if self.uri.scheme in (*HTTP_SCHEMES, "ftp") and isinstance(error.__cause__, Exception):
+            if self.uri.scheme in HTTP_SCHEMES and isinstance(error.__cause__, Exception):
                 raise error.__cause__ from None
             raise
 

@@ -22,6 +22,10 @@ TESTED_ELSEWHERE = {
         for name in ("channel", "client", "connections", "directories", "errors", "pending_read", "store")
     },
     "storage/sftp/transfers.py": "tests/servers/test_sftp.py",
+    **{
+        f"storage/ftp/{name}.py": "tests/servers/test_ftp.py"
+        for name in ("directories", "session", "sessions", "store", "transfers")
+    },
     "storage/credentials/ambient.py": "tests/storage/credentials/test_sources.py",
     "storage/timeouts_and_limits.py": "tests/storage/fsspec/test_store.py",
     "storage/hadoop/files.py": "tests/servers/test_hdfs.py",

@@ -76,6 +76,43 @@ def ftp(folders):
 
 
 @pytest.fixture(scope="session")
+def ftp_without_mlsd(folders):
+    serving = importlib.import_module("tests.support.ftp_server").serving
+    with serving(folders.mktemp("ftp"), (), ("MLSD", "MLST")) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def vsftpd(folders):
+    serving = importlib.import_module("tests.support.vsftpd").vsftpd
+    with serving(folders.mktemp("vsftpd"), folders.mktemp("server")) as address:
+        yield address
+
+
+def vsftpd_with_tls(folders, *, implicit):
+    """The address, and the certificate to trust."""
+    server, rclone = (
+        importlib.import_module("tests.support.vsftpd"),
+        importlib.import_module("tests.support.rclone"),
+    )
+    folder = folders.mktemp("server")
+    certificate, key = rclone.certificate_for_loopback(folder)
+    options = server.tls_options(certificate, key, implicit=implicit)
+    with server.vsftpd(folders.mktemp("vsftpd"), folder, *options) as address:
+        yield address, certificate.read_text()
+
+
+@pytest.fixture(scope="session")
+def vsftpd_explicit(folders):
+    yield from vsftpd_with_tls(folders, implicit=False)
+
+
+@pytest.fixture(scope="session")
+def vsftpd_implicit(folders):
+    yield from vsftpd_with_tls(folders, implicit=True)
+
+
+@pytest.fixture(scope="session")
 def sftp_files(folders):
     return folders.mktemp("sftp-files")
 

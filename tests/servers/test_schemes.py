@@ -72,6 +72,8 @@ class Site:
             return own[scheme]()
         if scheme in HADOOP:
             return self._hdfs(scheme)
+        if scheme in {"ftp", "ftps"}:
+            return self._ftp(scheme)
         files = self._folder / "files"
         if scheme == "file":
             return parse_uri(str(files / "a set"))
@@ -94,6 +96,15 @@ class Site:
         self.variables = server.credentials
         return Uri("sftp", server.address, "srv/files/a set")
 
+    def _ftp(self, scheme: str) -> Uri:
+        server, folder = import_module("tests.support.vsftpd"), self._folder / "server"
+        certificate, key = import_module("tests.support.rclone").certificate_for_loopback(folder)
+        options = server.tls_options(certificate, key) if scheme == "ftps" else ()
+        self.variables = {f"FTP_{name}": value for name, value in LOGIN.items()}
+        self.variables |= {"REQUESTS_CA_BUNDLE": str(certificate)}
+        serving = server.vsftpd(self._folder / "files", folder, *options)
+        return Uri(scheme, self._stack.enter_context(serving), "a set")
+
     def _share(self) -> Uri:
         served = import_module("tests.support.samba")
         self.variables = served.KEYS
@@ -103,9 +114,6 @@ class Site:
         return Uri("smb", server.address, f"{served.SHARE}/a set")
 
     def _server(self, scheme: str, files: Path):
-        if scheme == "ftp":
-            self.variables = {f"FSSPEC_FTP_{name}": value for name, value in LOGIN.items()}
-            return import_module("tests.support.ftp_server").serving(files)
         rclone, log = import_module("tests.support.rclone"), self._folder / "server/log"
         if scheme == "hf":
             return self._hub(files / "a set")

@@ -9,6 +9,7 @@ import pytest
 from podferry.contract.errors import AccessDenied, AlreadyExists, BucketNotFound, NotFound, Unavailable
 from podferry.contract.uri import Uri
 from podferry.storage.factory import open_store
+from podferry.storage.network.settings import read_network
 from podferry.storage.store import StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import Limits
 from tests.support.real_servers import AZURITE_ACCOUNT, AZURITE_KEY
@@ -27,6 +28,7 @@ WRONG = {
     "s3": [{**S3_KEYS, "AWS_ACCESS_KEY_ID": "other"}, {**S3_KEYS, "AWS_SECRET_ACCESS_KEY": "other"}],
     "az": [{**AZURE_KEYS, "AZURE_STORAGE_ACCOUNT_KEY": "b3RoZXI="}],
 }
+FTP_LOGIN = {"FTP_USERNAME": "user", "FTP_PASSWORD": "password"}
 SERVERS = {
     "versitygw, obstore": ("versitygw", Uri("s3", "bucket"), S3_KEYS),
     "minio, obstore": ("minio", Uri("s3", "bucket"), S3_KEYS),
@@ -35,11 +37,11 @@ SERVERS = {
     "versitygw, fsspec": ("versitygw", Uri("s3", "bucket", "", FSSPEC), S3_KEYS),
     "azurite, obstore": ("azurite", Uri("az", "bucket"), AZURE_KEYS),
     "fake-gcs-server, fsspec": ("fake_gcs", Uri("gs", "bucket"), {"GOOGLE_SKIP_SIGNATURE": "true"}),
-    "pyftpdlib, fsspec": (
-        "ftp",
-        Uri("ftp", ""),
-        {"FSSPEC_FTP_USERNAME": "user", "FSSPEC_FTP_PASSWORD": "password"},
-    ),
+    "vsftpd, ftp": ("vsftpd", Uri("ftp", ""), FTP_LOGIN),
+    "vsftpd explicit, ftps": ("vsftpd_explicit", Uri("ftps", ""), {**FTP_LOGIN, "FTP_TLS": "explicit"}),
+    "vsftpd implicit, ftps": ("vsftpd_implicit", Uri("ftps", ""), {**FTP_LOGIN, "FTP_TLS": "implicit"}),
+    "pyftpdlib, ftp": ("ftp", Uri("ftp", ""), FTP_LOGIN),
+    "pyftpdlib without MLSD, ftp": ("ftp_without_mlsd", Uri("ftp", ""), FTP_LOGIN),
     "OpenSSH, sftp": ("sftp", Uri("sftp", ""), {}),
 }
 OBSTORE = ["versitygw, obstore", "azurite, obstore"]
@@ -51,6 +53,10 @@ def located(request, name, key, bucket="bucket", keys=None):
     server = request.getfixturevalue(fixture)
     if uri.scheme == "sftp":
         return Uri("sftp", server.address, f"srv/files/{key}"), StoreConfig(credentials=server.credentials)
+    if uri.scheme == "ftps":
+        address, certificate = server
+        network = read_network({}, {"ca": certificate})
+        return Uri("ftps", address, key), StoreConfig(credentials=held, network=network)
     is_host = uri.scheme == "ftp"
     uri = Uri(uri.scheme, server if is_host else bucket, key, uri.options)
     return uri, StoreConfig(endpoint=None if is_host else server, credentials=keys or held)

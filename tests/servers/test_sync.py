@@ -13,7 +13,7 @@ from tests.servers.test_servers import located
 
 FILES = {"a": b"1", "d/b c": b"22", "d/e/ü": b"x" * 3500, "empty": b"", "big": b"b" * (9 << 20)}
 VERSITY, AZURITE = "versitygw, obstore", "azurite, obstore"
-GCS, SFTP, FTP = "fake-gcs-server, fsspec", "OpenSSH, sftp", "pyftpdlib, fsspec"
+GCS, SFTP, FTP = "fake-gcs-server, fsspec", "OpenSSH, sftp", "vsftpd, ftp"
 WAYS = [
     ("file", VERSITY),
     (VERSITY, VERSITY),

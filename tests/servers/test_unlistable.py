@@ -18,8 +18,8 @@ from tests.support.client_connections import client_connections
 
 CONFIG = StoreConfig(
     credentials={
-        "FSSPEC_FTP_USERNAME": "user",
-        "FSSPEC_FTP_PASSWORD": "password",
+        "FTP_USERNAME": "user",
+        "FTP_PASSWORD": "password",
         "SFTP_USERNAME": "user",
         "SFTP_PASSWORD": "password",
         "SFTP_INSECURE_IGNORE_HOST_KEY": "true",

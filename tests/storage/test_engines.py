@@ -14,7 +14,7 @@ from podferry.storage.memory.store import MemoryStore
 from podferry.storage.store import StoreConfig
 from tests.support.declared import declared, found_at
 
-FSSPEC_WITHOUT_PACKAGES = {"http", "ftp"}
+FSSPEC_WITHOUT_PACKAGES = {"http"}
 DECLARED = [
     pytest.param(engine, scheme, id=f"{engine.name} {scheme.names[0]}")
     for engine in engines.BUILT_IN

@@ -4,6 +4,7 @@ from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.fsspec.store import FsspecStore
+from podferry.storage.ftp.store import FtpStore
 from podferry.storage.local.store import LocalStore
 from podferry.storage.memory.store import MemoryStore
 from podferry.storage.obstore.store import ObstoreStore
@@ -24,7 +25,7 @@ AZURE = {"AZURE_STORAGE_ACCOUNT_NAME": "account", "AZURE_STORAGE_ACCOUNT_KEY": "
         ("s3://b/x?engine=obstore", ObstoreStore),
         ("s3://b/x?engine=fsspec", FsspecStore),
         ("http://host/x", FsspecStore),
-        ("ftp://host/x", FsspecStore),
+        ("ftp://host/x", FtpStore),
         ("/tmp/x", LocalStore),
         ("file:///tmp/x?engine=fsspec", FsspecStore),
         ("memory://m/x", MemoryStore),

@@ -25,18 +25,21 @@ def _files(refused):
 
 
 @contextlib.contextmanager
-def serving(folder, refused=(), unknown=()):
+def serving(folder, refused=(), unknown=(), dtp=None):
     """The server's address, `host:port`.
 
     Args:
         folder: The root of its files.
         refused: Names of directories that may not be listed, looked at in each call.
         unknown: Commands that it does not know.
+        dtp: The class of its data connections, or None for pyftpdlib's.
     """
     authorizer = DummyAuthorizer()
     authorizer.add_user("user", "password", str(folder), perm="elradfmwMT")
     commands = {name: found for name, found in FTPHandler.proto_cmds.items() if name not in unknown}
     own = {"authorizer": authorizer, "banner": "ready", "abstracted_fs": _files(refused)}
+    if dtp is not None:
+        own |= {"dtp_handler": dtp, "use_sendfile": False}
     handler = type("Handler", (FTPHandler,), {**own, "proto_cmds": commands})
     # By default all servers of a process share a loop, which only one thread may run.
     server = FTPServer(("127.0.0.1", 0), handler, ioloop=IOLoop())

@@ -1,0 +1,161 @@
+"""What is at a path of an FTP server: complete, or an error.
+
+FTP has one reply, 550, for what is missing, denied or no directory. What it means, the directory above shows.
+"""
+
+from __future__ import annotations
+
+import errno
+import ftplib
+
+from podferry.contract.errors import Unavailable
+from podferry.contract.manifest import Entry
+from podferry.contract.uri import Uri
+from podferry.storage.ftp.facts import Facts, read_facts, read_line, tag_of
+from podferry.storage.ftp.session import UNKNOWN_COMMAND, FtpSession
+from podferry.storage.object_names import is_temporary, join
+from podferry.storage.walk import Directory
+
+
+def path_of(uri: Uri, name: str = "") -> str:
+    """The path of a name at the server."""
+    return f"/{join(uri.key, name)}"
+
+
+def list_directory(session: FtpSession, uri: Uri, directory: str) -> Directory:
+    """What is directly in a directory; links are followed. At a server without MLSD, files are unsized.
+
+    Raises:
+        PermissionError: It may not be entered or listed.
+        InvalidSpec: The server's format is unknown.
+        Unavailable: A link leads nowhere.
+        ftplib.Error, OSError, EOFError: The server does not respond as it should.
+    """
+    path = path_of(uri, directory)
+    try:
+        found = _listed(session, path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        return Directory(problem=error.strerror or "there is no such directory")
+    entries, unsized, directories = list[Entry](), list[str](), list[str]()
+    for facts in (fact for fact in found if not is_temporary(fact.name)):
+        name, kind = join(directory, facts.name), _kind(session, uri / directory, path, facts)
+        if kind == "directory":
+            directories.append(name)
+        elif kind == "file" and facts.kind == "file" and facts.size is not None and facts.modified:
+            entries.append(Entry(name, facts.size, tag_of(facts.size, facts.modified)))
+        elif kind == "file":
+            unsized.append(name)
+    return Directory(tuple(entries), tuple(unsized), tuple(sorted(directories)))
+
+
+def _kind(session: FtpSession, uri: Uri, path: str, facts: Facts) -> str:
+    """What a name is, of a link what it leads to."""
+    if facts.kind != "link":
+        return facts.kind
+    target = f"{path.rstrip('/')}/{facts.name}"
+    try:
+        session.cwd(target)
+    except ftplib.error_perm:
+        try:
+            session.size(target)
+        except ftplib.error_perm as error:
+            what, remedy = (
+                f"{uri / facts.name} is a dangling link",
+                "Mount the volume of its target, or remove it",
+            )
+            raise Unavailable.of(what, str(error), remedy) from error
+        return "file"
+    return "directory"
+
+
+def _listed(session: FtpSession, path: str) -> list[Facts]:
+    _enter(session, path)
+    try:
+        if "MLST" in session.features or not session.features:
+            try:
+                found = [read_facts(line) for line in session.lines("MLSD")]
+            except ftplib.error_perm as error:
+                if str(error)[:3] not in UNKNOWN_COMMAND:
+                    raise
+            else:
+                return [
+                    facts for facts in found if facts.kind not in {"cdir", "pdir"} and _is_name(facts.name)
+                ]
+        return [facts for facts in _by_list(session) if _is_name(facts.name)]
+    except ftplib.error_perm as error:
+        raise PermissionError(errno.EACCES, str(error)[:200], path) from error
+
+
+def _by_list(session: FtpSession) -> list[Facts]:
+    try:
+        lines = list(session.lines("LIST -a"))  # without the option hidden files are left out
+    except ftplib.error_perm:
+        lines = list(session.lines("LIST"))
+    return [facts for line in lines if (facts := read_line(line)) is not None]
+
+
+def _is_name(name: str) -> bool:
+    return name not in {"", ".", ".."} and "/" not in name
+
+
+def _enter(session: FtpSession, path: str) -> None:
+    try:
+        session.cwd(path)
+    except ftplib.error_perm as error:
+        raise explained(session, path, error, wanted="directory") from error
+
+
+def explained(session: FtpSession, path: str, error: ftplib.error_perm, wanted: str = "file") -> OSError:
+    """What a 550 means: a path is missing, something else, or may not be opened."""
+    reply = str(error)[:200]
+    parent, _, name = path.rpartition("/")
+    if not name:
+        return PermissionError(errno.EACCES, reply, path)
+    try:
+        found = next((facts for facts in _listed(session, parent or "/") if facts.name == name), None)
+    except (FileNotFoundError, NotADirectoryError):
+        found = None
+    if found is None:
+        return FileNotFoundError(errno.ENOENT, reply, path)
+    if found.kind not in {wanted, "link"}:
+        kind = NotADirectoryError if wanted == "directory" else IsADirectoryError
+        return kind(errno.ENOTDIR, f"it is a {found.kind}", path)
+    return PermissionError(errno.EACCES, reply, path)
+
+
+def file_entry(session: FtpSession, path: str, name: str) -> Entry:
+    """A file's size and tag.
+
+    Raises:
+        FileNotFoundError, IsADirectoryError, PermissionError: There is no file, or it may not be read.
+    """
+    if "MLST" in session.features:
+        facts = _facts_of(session, path)
+        if facts.kind == "file" and facts.size is not None and facts.modified:
+            return Entry(name, facts.size, tag_of(facts.size, facts.modified))
+        if facts.kind == "directory":
+            raise IsADirectoryError(errno.EISDIR, "a directory", path)
+    try:
+        size = session.size(path)
+    except ftplib.error_perm as error:
+        raise explained(session, path, error) from error
+    if size is None:
+        raise ftplib.error_proto("213 without a size")
+    return Entry(name, size, tag_of(size, _modified(session, path)))
+
+
+def _facts_of(session: FtpSession, path: str) -> Facts:
+    try:
+        lines = session.sendcmd(f"MLST {path}").splitlines()
+    except ftplib.error_perm as error:
+        raise explained(session, path, error) from error
+    if len(lines) < 3:
+        raise ftplib.error_proto(f"{lines[0][:100]}: MLST without facts")
+    return read_facts(lines[1])
+
+
+def _modified(session: FtpSession, path: str) -> str:
+    try:
+        return session.sendcmd(f"MDTM {path}")[4:].strip()
+    except ftplib.error_perm:  # the server has no such command
+        return ""

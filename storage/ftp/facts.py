@@ -1,0 +1,74 @@
+"""What an FTP server says about files: facts of MLST and MLSD (RFC 3659), and lines of LIST. Pure.
+
+No format is defined for LIST. Nearly all servers write what `ls -l` does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from podferry.contract.errors import InvalidSpec
+
+LINE = re.compile(r"(\S)\S{9}\S*\s+\d+\s+\S+\s+\S+\s+(\d+)\s+\S+\s+\d+\s+[\d:]+ (.*)")
+"""Kind, size and name: exactly one space is before the name."""
+DOS_LINE = re.compile(r"\d\d-\d\d-\d\d(?:\d\d)?\s+\d\d:\d\d(?:AM|PM)\s+(?:(<DIR>) {10}|(\d+) )(.*)")
+"""As Microsoft's servers write it by default."""
+KINDS = {"d": "directory", "-": "file", "l": "link"}
+"""By the first letter of a line; others are devices and sockets."""
+FACT_KINDS = {"dir": "directory", "file": "file"}
+
+
+class Facts(NamedTuple):
+    """About a name.
+
+    Attributes:
+        name: Without its directory.
+        kind: `file`, `directory`, `link` or something else.
+        size: Bytes, or None if unknown.
+        modified: When, `YYYYMMDDHHMMSS` with a fraction perhaps; empty if unknown.
+    """
+
+    name: str
+    kind: str
+    size: int | None = None
+    modified: str = ""
+
+
+def read_facts(line: str) -> Facts:
+    """A line of MLSD or MLST: facts, a space, and the name."""
+    text, _, name = line.removeprefix(" ").partition(" ")
+    facts = dict(_pairs(text))
+    kind, size = facts.get("type", "").lower(), facts.get("size", "")
+    known = FACT_KINDS.get(kind, "link" if "link" in kind else kind)
+    return Facts(name, known, int(size) if size.isdecimal() else None, facts.get("modify", ""))
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    for fact in text.split(";"):
+        name, _, value = fact.partition("=")
+        yield name.strip().lower(), value
+
+
+def read_line(line: str) -> Facts | None:
+    """A line of LIST; None for one that names nothing.
+
+    Raises:
+        InvalidSpec: Its format is unknown.
+    """
+    found, dos = LINE.fullmatch(line), DOS_LINE.fullmatch(line)
+    if found is not None:
+        kind = KINDS.get(found[1], "other")
+        name = found[3].partition(" -> ")[0] if kind == "link" else found[3]
+        return Facts(name, kind, int(found[2]))
+    if dos is not None:
+        return Facts(dos[3], "directory") if dos[1] else Facts(dos[3], "file", int(dos[2]))
+    if not line.strip() or line.startswith("total "):
+        return None
+    raise InvalidSpec.of("the FTP server lists in an unknown format", ascii(line[:100]), "Use sftp://")
+
+
+def tag_of(size: int, modified: str) -> str:
+    """A file's tag: its time of modification, if known, and its size."""
+    return f"{modified.partition('.')[0]}-{size:x}" if modified else f"{size:x}"

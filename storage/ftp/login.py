@@ -1,0 +1,101 @@
+"""Which server an `ftp://` or `ftps://` URI names, who logs in there, and whether with TLS."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+import msgspec
+
+from podferry.contract.errors import InvalidSpec
+from podferry.contract.uri import Uri
+
+PORT, IMPLICIT_PORT = 21, 990
+"""Source: the service names of IANA, `ftp` and `ftps`."""
+ANONYMOUS = "anonymous"
+ALIASES = {"FTP_USERNAME": "username", "FTP_PASSWORD": "password"}
+"""Keys of Secrets of the type kubernetes.io/basic-auth."""
+
+
+class Tls(enum.Enum):
+    """How a session becomes private: not, from its first byte (RFC 4217's predecessor), or by AUTH TLS."""
+
+    NONE = ""
+    IMPLICIT = "implicit"
+    EXPLICIT = "explicit"
+
+
+class Login(msgspec.Struct, frozen=True):
+    """How to log in.
+
+    Attributes:
+        host, port: Of the server; the host is a name or an address without brackets.
+        user, password: `anonymous` without one.
+        tls: Whether and how the session is private.
+    """
+
+    host: str
+    port: int
+    user: str = ANONYMOUS
+    password: str = ""
+    tls: Tls = Tls.NONE
+
+    def __repr__(self) -> str:
+        return f"Login({self.user}@{self.host}:{self.port}, {self.tls.value or 'plain'})"
+
+    @property
+    def address(self) -> str:
+        """`host:port`, an IPv6 address in brackets."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def names_of_credentials(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Which variables and keys of a Secret are for FTP, for messages."""
+    return tuple(sorted(name for name in variables if name.startswith("FTP_") or name in ALIASES.values()))
+
+
+def login_for(uri: Uri, variables: Mapping[str, str]) -> Login:
+    """How to log in at the host of a URI.
+
+    Raises:
+        InvalidSpec: The URI has a password or no valid port, or a variable is not valid.
+    """
+    user, host, port = _authority(uri)
+    own = {name: variables.get(name) or variables.get(other, "") for name, other in ALIASES.items()}
+    user = user or own["FTP_USERNAME"]
+    if own["FTP_PASSWORD"] and not user:
+        remedy = "Set FTP_USERNAME too, or remove the password"
+        raise InvalidSpec.of(f"there is a password and no user for {uri}", "", remedy)
+    tls = _tls(uri.scheme, port, variables.get("FTP_TLS", ""))
+    known = port or (IMPLICIT_PORT if tls is Tls.IMPLICIT else PORT)
+    return Login(host, known, user or ANONYMOUS, own["FTP_PASSWORD"], tls)
+
+
+def _tls(scheme: str, port: int | None, chosen: str) -> Tls:
+    if scheme == "ftp":
+        return Tls.NONE
+    if not chosen:
+        return Tls.IMPLICIT if port in {None, IMPLICIT_PORT} else Tls.EXPLICIT
+    try:
+        return Tls(chosen)
+    except ValueError as error:
+        remedy = "Set it to explicit (AUTH TLS) or implicit (TLS from the first byte)"
+        raise InvalidSpec.of("FTP_TLS is not valid", repr(chosen[:40]), remedy) from error
+
+
+def _authority(uri: Uri) -> tuple[str, str, int | None]:
+    """User, host and port of a URI."""
+    user, _, rest = uri.bucket.rpartition("@")
+    if ":" in user:
+        remedy = "Set FTP_PASSWORD in the environment or in the Secret"
+        raise InvalidSpec.of("a URI must not have a password", f"that of {uri.scheme}://", remedy)
+    try:
+        split = urlsplit(f"//{rest}")
+        host, port = split.hostname or "", split.port
+    except ValueError:
+        host, port = "", None
+    if not host or port == 0:
+        remedy = f"Write {uri.scheme}://HOST/…, {uri.scheme}://HOST:PORT/… or {uri.scheme}://[ADDRESS]:PORT/…"
+        raise InvalidSpec.of("the URI names no valid host and port", repr(rest), remedy)
+    return user, host, port

@@ -1,0 +1,135 @@
+"""Directories of FTP servers as stores: `ftp://host/directory` and `ftps://host/directory`.
+
+FTP cannot create exclusively: `WriteMode.CREATE` looks first, and then writes. A write goes to a temporary
+file next to its target, which is renamed over it. Listings skip temporary files. Those left by a crash are
+not removed, because another writer may be using them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ftplib
+import ssl
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+from podferry.contract.manifest import Entry
+from podferry.contract.uri import Uri
+from podferry.storage.errors.translate import StoreLocation, store_error, translating
+from podferry.storage.ftp.directories import file_entry, list_directory, path_of
+from podferry.storage.ftp.login import login_for, names_of_credentials
+from podferry.storage.ftp.session import FtpSession
+from podferry.storage.ftp.sessions import MAX_SESSIONS, Sessions
+from podferry.storage.ftp.transfers import ReadRange, delete_file, exists, write_file
+from podferry.storage.object_names import checked_name
+from podferry.storage.store import Body, StoreConfig, WriteMode
+from podferry.storage.timeouts_and_limits import LIMITS, Limits
+from podferry.storage.walk import Directory, Walk, children_of
+from podferry.storage.write_body import BodySource
+
+T = TypeVar("T")
+FIRST_BACKOFF_SECONDS = 0.2
+"""Before the first retry; doubled for each one that follows."""
+MAX_FILE_BYTES = 1 << 62
+CUTS = (ConnectionError, TimeoutError, EOFError, ftplib.error_temp, ftplib.error_proto)
+"""After these, another session may succeed."""
+
+
+class FtpStore:
+    """A directory of an FTP server. Calls run in threads, each with a session."""
+
+    exclusive_create = False
+    multipart = None
+    request_builder = None
+    server_copy = None
+
+    def __init__(self, uri: Uri, config: StoreConfig, limits: Limits = LIMITS) -> None:
+        """Open the store; sends nothing.
+
+        Raises:
+            InvalidSpec: The URI or a credential is not valid.
+        """
+        self.uri, self._limits = uri, limits
+        login = login_for(uri, config.credentials)
+        names = names_of_credentials(config.credentials)
+        self._location = StoreLocation(uri, login.address, names, "", config.network.ca.names)
+        self._sessions = Sessions(uri, config, self._location, limits)
+        self._threads = ThreadPoolExecutor(MAX_SESSIONS, "ftp")
+        self._closed = threading.Event()
+
+    async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
+        """See `Store.entries`. The listing is complete before the first entry is yielded."""
+        walk = Walk(self.uri, self._directory, self.stat, self._limits.worker_threads)
+        for entry in await walk.files(prefix):
+            yield entry
+
+    async def children(self, prefix: str = "") -> list[str]:
+        """See `Store.children`; directories without files are skipped, as object stores have none."""
+        return await children_of(self._directory, prefix)
+
+    async def stat(self, name: str) -> Entry:
+        """See `Store.stat`. The tag consists of the time of modification, if known, and the size."""
+        path = path_of(self.uri, checked_name(name))
+        return await self._call(name, lambda session: file_entry(session, path, name))
+
+    async def read(
+        self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
+    ) -> memoryview:
+        """See `Store.read`. After a lost connection, what has not arrived is read over a new one."""
+        reading = ReadRange(self._location, checked_name(name), (start, length, tag, size))
+        return await self._call(name, reading.run)
+
+    async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
+        """See `Store.write`. Not repeated after a lost connection: the body is read once."""
+        path = path_of(self.uri, checked_name(name))
+        source = BodySource(body, self._limits.part_bytes, MAX_FILE_BYTES)
+
+        def work(session: FtpSession) -> None:
+            if mode is WriteMode.CREATE and exists(session, path):
+                raise store_error("exists", self._location, name)
+            write_file(session, self._location, name, source)
+
+        await source.finish(asyncio.ensure_future(self._call(name, work, attempts=1)))
+
+    async def delete(self, names: Iterable[str]) -> None:
+        """See `Store.delete`. Directories remain."""
+        ordered = [(name, path_of(self.uri, checked_name(name))) for name in names]
+        calls = (self._call(name, partial(delete_file, path=path)) for name, path in ordered)
+        await asyncio.gather(*calls)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        self._closed.set()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        await asyncio.to_thread(self._sessions.close)
+
+    async def _directory(self, name: str) -> Directory:
+        return await self._call(name, lambda session: list_directory(session, self.uri, name))
+
+    async def _call(self, name: str, work: Callable[[FtpSession], T], attempts: int | None = None) -> T:
+        """Do something in a session; if that is lost, again in another one."""
+        loop = asyncio.get_running_loop()
+        with translating(self._location, name, answered=self._sessions.answered):
+            return await loop.run_in_executor(self._threads, self._repeated, work, attempts)
+
+    def _repeated(self, work: Callable[[FtpSession], T], attempts: int | None) -> T:
+        deadline, backoff = time.monotonic() + self._limits.retry_seconds, FIRST_BACKOFF_SECONDS
+        tries = [self._limits.retries + 1, self._limits.retries + 1 if attempts is None else attempts]
+        while True:
+            started = False
+            try:
+                with self._sessions.session() as session:
+                    started = True
+                    return work(session)
+            except CUTS as error:
+                tries[started] -= 1
+                late = time.monotonic() + backoff > deadline
+                if late or not tries[started] or isinstance(error, ssl.SSLError):
+                    raise
+            if self._closed.wait(backoff):
+                raise ConnectionAbortedError("the store is closed")
+            backoff *= 2

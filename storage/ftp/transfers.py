@@ -1,0 +1,170 @@
+"""Reads and writes files in one FTP session. Calls block."""
+
+from __future__ import annotations
+
+import ftplib
+import ssl
+from contextlib import suppress
+
+from podferry.contract.errors import Corrupt
+from podferry.contract.manifest import Entry
+from podferry.storage.errors.translate import StoreLocation, check_listed, store_error, too_short
+from podferry.storage.ftp.directories import explained, file_entry, path_of
+from podferry.storage.ftp.session import FtpSession
+from podferry.storage.object_names import temporary_name
+from podferry.storage.write_body import BodySource
+
+NOT_STORED = ("550", "553", "450", "451")
+"""Replies to a name that cannot be written, such as one whose directory is missing."""
+
+
+class ReadRange:
+    """A range of a file that is being read; after a lost connection, `run` continues where it was.
+
+    Args:
+        location: Of the store, for messages.
+        name: Of the file.
+        wanted: Start, length, tag and size: see `Store.read`.
+    """
+
+    def __init__(
+        self, location: StoreLocation, name: str, wanted: tuple[int, int | None, str, int | None]
+    ) -> None:
+        self._location, self._name, self._path = location, name, path_of(location.uri, name)
+        self._start, self._length, self._tag, self._size = wanted
+        self._data: bytearray | None = None
+        self._arrived = 0
+        self._seen: Entry | None = None
+
+    def run(self, session: FtpSession) -> memoryview:
+        """Read what has not arrived.
+
+        Raises:
+            Changed: It is not what was listed.
+            Corrupt: It ends too early.
+            ftplib.Error, OSError, EOFError: The server's error, or that of the connection.
+        """
+        if self._data is None:
+            self._data = bytearray(self._length_to_read(session))
+        try:
+            if self._data:
+                self._transfer(session, memoryview(self._data))
+        except ftplib.error_perm as error:
+            raise explained(session, self._path, error) from error
+        # After the bytes: a file that changed meanwhile shows it.
+        entry = file_entry(session, self._path, self._name)
+        check_listed(self._location, entry, self._tag, self._size)
+        if self._seen is not None and self._seen != entry:
+            raise store_error("changed", self._location, self._name, f"tag {entry.tag}, was {self._seen.tag}")
+        if self._arrived < len(self._data) or self._start > entry.size:
+            raise self._short(entry.size)
+        return memoryview(self._data)
+
+    def _length_to_read(self, session: FtpSession) -> int:
+        if self._length is not None and self._size is not None and self._tag:
+            return self._length  # all that could have changed is checked afterwards
+        self._seen = file_entry(session, self._path, self._name)
+        check_listed(self._location, self._seen, self._tag, self._size)
+        length = max(0, self._seen.size - self._start) if self._length is None else self._length
+        if self._start + length > self._seen.size:
+            raise self._short(self._seen.size)
+        return length
+
+    def _transfer(self, session: FtpSession, view: memoryview) -> None:
+        """Fill the rest of the buffer. The transfer is ended early if the file goes further."""
+        start = self._start + self._arrived
+        data = session.transfercmd(f"RETR {self._path}", start or None)
+        with data:
+            while self._arrived < len(view):
+                count = data.recv_into(view[self._arrived :])
+                if not count:
+                    break
+                self._arrived += count
+            whole = self._size is not None and self._start + len(view) == self._size
+            if self._arrived == len(view) and not (whole and not data.recv(1)):
+                session.end_early(data)
+            else:
+                session.end(data)
+
+    def _short(self, size: int) -> Corrupt:
+        found = too_short(self._location, self._name, self._start, self._length, f"{size} bytes")
+        assert isinstance(found, Corrupt)  # noqa: S101 - the rule says so
+        return found
+
+
+def write_file(session: FtpSession, location: StoreLocation, name: str, source: BodySource) -> None:
+    """Write a file under a temporary name, and rename it; an existing one is replaced.
+
+    Raises:
+        ftplib.Error, OSError, EOFError: The server's error, or that of the connection.
+    """
+    path, temporary = path_of(location.uri, name), path_of(location.uri, temporary_name(name))
+    try:
+        _store(session, temporary, source)
+        _rename(session, temporary, path)
+    except BaseException:
+        with suppress(Exception):  # the first error counts
+            session.delete(temporary)
+        raise
+
+
+def exists(session: FtpSession, path: str) -> bool:
+    """Whether there is a file."""
+    try:
+        file_entry(session, path, "")
+    except (FileNotFoundError, IsADirectoryError):
+        return False
+    except PermissionError:  # listed, such as one that another writer has just created
+        return True
+    return True
+
+
+def delete_file(session: FtpSession, path: str) -> None:
+    """Delete a file if it exists."""
+    try:
+        session.delete(path)
+    except ftplib.error_perm as error:
+        reason = explained(session, path, error)
+        if isinstance(reason, PermissionError):
+            raise reason from error
+
+
+def _store(session: FtpSession, path: str, source: BodySource) -> None:
+    try:
+        data = session.transfercmd(f"STOR {path}")
+    except ftplib.Error as error:
+        if str(error)[:3] not in NOT_STORED:
+            raise
+        _make_directories(session, path)
+        data = session.transfercmd(f"STOR {path}")
+    try:
+        while part := source.next_part():
+            data.sendall(part)
+    except BaseException:
+        _abandon(session, data)
+        raise
+    session.end(data)
+
+
+def _abandon(session: FtpSession, data: object) -> None:
+    """End an upload whose body has failed; the session remains."""
+    if isinstance(data, ssl.SSLSocket) or hasattr(data, "close"):
+        with suppress(Exception):
+            session.end_early(data)  # type: ignore[arg-type]
+
+
+def _make_directories(session: FtpSession, path: str) -> None:
+    parts = path.split("/")[1:-1]
+    for count in range(1, len(parts) + 1):
+        with suppress(ftplib.error_perm):  # it exists, or the next command names the reason
+            session.mkd("/" + "/".join(parts[:count]))
+
+
+def _rename(session: FtpSession, old: str, new: str) -> None:
+    try:
+        session.rename(old, new)
+    except ftplib.error_perm:  # Microsoft's servers refuse a name that is taken
+        if not exists(session, new):
+            raise
+        session.delete(new)
+        session.rename(old, new)

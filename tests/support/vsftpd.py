@@ -1,0 +1,80 @@
+"""vsftpd for one user without privileges, on loopback, in a mount namespace as OpenSSH's server has it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.support.openssh import PASSWD, SHADOW, UID
+from tests.support.real_servers import free_port, running
+from tests.support.server_binaries import installed, libraries
+
+START = """set -e
+mount --bind "$1/passwd" /etc/passwd
+mount --bind "$1/shadow" /etc/shadow
+mount -t tmpfs tmpfs /etc/pam.d
+cp "$1/pam" /etc/pam.d/vsftpd
+mount -t tmpfs tmpfs /srv
+mkdir /srv/files /srv/empty
+mount --bind "$2" /srv/files
+exec "$3" "$1/vsftpd.conf"
+"""
+PAM = """auth required pam_unix.so
+account required pam_unix.so
+"""
+CONFIG = """listen=YES
+listen_address={host}
+listen_port={port}
+background=NO
+anonymous_enable=NO
+local_enable=YES
+write_enable=YES
+local_umask=022
+local_root=/srv/files
+chroot_local_user=YES
+allow_writeable_chroot=YES
+check_shell=NO
+secure_chroot_dir=/srv/empty
+seccomp_sandbox=NO
+isolate_network=NO
+xferlog_enable=NO
+"""
+
+
+@contextlib.contextmanager
+def vsftpd(files: Path, folder: Path, *options: str, host: str = "127.0.0.1") -> Iterator[str]:
+    """The address of a server of `files`, `host:port`.
+
+    Args:
+        files: What it serves, and what its user may change.
+        folder: For its configuration and log; empty.
+        options: More lines of its configuration.
+        host: Where it listens.
+    """
+    if os.geteuid() != 0:
+        raise RuntimeError("vsftpd needs root: it serves another user")
+    port = free_port()
+    os.chown(files, UID, UID)
+    texts = {"passwd": PASSWD, "shadow": SHADOW, "pam": PAM}
+    texts["vsftpd.conf"] = "\n".join([CONFIG.format(host=host, port=port), *options, ""])
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    command = ["unshare", "-m", "sh", "-c", START, "start", str(folder), str(files), str(installed("vsftpd"))]
+    with running(command, port, folder / "log", **libraries("vsftpd")):
+        yield f"{host}:{port}"
+
+
+def tls_options(certificate: Path, key: Path, *, implicit: bool = False) -> tuple[str, ...]:
+    """Lines of a configuration that requires TLS, with a data connection that continues the session."""
+    return (
+        "ssl_enable=YES",
+        f"rsa_cert_file={certificate}",
+        f"rsa_private_key_file={key}",
+        "force_local_logins_ssl=YES",
+        "force_local_data_ssl=YES",
+        "require_ssl_reuse=YES",
+        "ssl_ciphers=HIGH",
+        f"implicit_ssl={'YES' if implicit else 'NO'}",
+    )
