@@ -116,7 +116,7 @@ bench-checkpoint: $(STAMP)bench
 bench-reviews: $(STAMP)bench
 	$(BIN)/python benchmarks/reviews.py $(if $(SHORT),--short)
 
-bench-sources: INSTALLED_FROM = .[oss,sftp]
+bench-sources: INSTALLED_FROM = .[oss,sftp,smb]
 bench-sources: export PODFERRY_PROGRAM = $(abspath $(INSTALLED)/bin/podferry)
 bench-sources: $(STAMP)bench $(STAMP)servers installed ## compare every source with its usual tool; SHORT=1 as above
 	$(BIN)/python benchmarks/sources.py $(SCHEMES) $(if $(SHORT),--short)

@@ -47,6 +47,7 @@ class Connection(asyncio.BufferedProtocol):
         large_requests: Whether a request may cost several credits.
         calls: On their way.
         closed: Whether it can no longer be used.
+        is_recorded: Whether to keep the last messages, which the login's hash covers.
     """
 
     def __init__(self, stall_seconds: float) -> None:
@@ -54,8 +55,7 @@ class Connection(asyncio.BufferedProtocol):
         self.cipher: Cipher | None = None
         self.session = self.tree = self.calls = 0
         self.large_requests = self.closed = False
-        self.last_sent: bytes = b""
-        self.last_received: bytes = b""
+        self.is_recorded, self.last_sent, self.last_received = True, b"", b""
         self._stall_seconds = stall_seconds
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
@@ -142,8 +142,8 @@ class Connection(asyncio.BufferedProtocol):
         self._write(message)
 
     def _write(self, message: bytearray) -> None:
-        if self.session == 0 or self.signer is None:
-            self.last_sent = bytes(message)  # the login's hash covers it
+        if self.is_recorded:
+            self.last_sent = bytes(message)
         sent: bytes | bytearray = self.cipher.encrypt(message) if self.cipher is not None else message
         if not self._watch:
             self._watch = self._loop.call_later(self._stall_seconds, self._check_stall)
@@ -202,7 +202,7 @@ class Connection(asyncio.BufferedProtocol):
             self.signer.check(data)
         call, index, charge = self._pending.pop(message)
         self._total -= charge
-        if self.signer is None:
+        if self.is_recorded:
             self.session = session or self.session
             self.last_received = bytes(data)
         call.responses[index] = Response(status, data)

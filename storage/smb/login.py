@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 
 import msgspec
-import spnego
-from spnego.exceptions import SpnegoError
 
 from podferry.storage.smb.connection import Connection
 from podferry.storage.smb.messages import Request, Response
@@ -36,9 +35,13 @@ from podferry.storage.smb.nt_status import (
     NoFiles,
     StatusError,
 )
+from podferry.storage.smb.ntlm import Randomness, account_of, authenticate_token, negotiate_token
 from podferry.storage.smb.options import SmbOptions
 from podferry.storage.smb.signing import Cipher, Signer, derive_keys, preauth_hash
 from podferry.storage.timeouts_and_limits import Limits
+
+SECONDS_BEFORE_1970 = 11_644_473_600
+"""From 1601 on, where Windows' time begins."""
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -69,6 +72,10 @@ async def connect(options: SmbOptions, limits: Limits) -> Share:
         raise
 
 
+def _randomness() -> Randomness:
+    return Randomness(os.urandom(8), os.urandom(16), SECONDS_BEFORE_1970 * 10**7 + time.time_ns() // 100)
+
+
 class _Login:
     """The first messages of a connection."""
 
@@ -93,6 +100,7 @@ class _Login:
         self._connection.tree = int.from_bytes(response.data[36:40], "little")
         if (encrypts or self._options.encrypt) and not flags & ENCRYPTS_SESSION:
             self._encrypt(negotiated)
+        self._connection.is_recorded = False
         return Share(self._connection, negotiated)
 
     async def _answered(self, request: Request) -> Response:
@@ -113,25 +121,16 @@ class _Login:
 
     async def _log_in(self, negotiated: Negotiated) -> int:
         """Log in; the flags of the session."""
-        user, password = self._options.user, self._options.password
-        try:
-            context = spnego.client(
-                user or "guest",
-                password,
-                service="cifs",
-                hostname=self._options.host,
-                options=spnego.NegotiateOptions.session_key | spnego.NegotiateOptions.use_ntlm,
-            )
-            token = context.step(negotiated.token or None)
-            while True:
-                response = await self._hashed(session_setup(token or b"", self._offer.security))
-                flags, answer = read_session_setup(response)
-                token = context.step(answer) if answer and not context.complete else None
-                if response.status == SUCCESS:
-                    break
-        except SpnegoError as error:
-            raise LoginRefused(str(error).partition("\n")[0]) from error
-        self._secure(negotiated, context.session_key, flags, response)
+        account = account_of(self._options.user or "guest", self._options.password)
+        security = self._offer.security
+        response = await self._hashed(session_setup(negotiate_token(), security))
+        _, challenge = read_session_setup(response)
+        token, key = authenticate_token(account, challenge, _randomness())
+        response = await self._hashed(session_setup(token, security))
+        if response.status != SUCCESS:
+            raise StatusError(response.status)
+        flags, _ = read_session_setup(response)
+        self._secure(negotiated, key, flags, response)
         return flags
 
     def _secure(self, negotiated: Negotiated, session_key: bytes, flags: int, response: Response) -> None:
