@@ -18,6 +18,7 @@ from tests.e2e.bucket import free_port
 from tests.e2e.manifests import container, job, podferry_annotations
 from tests.e2e.namespace import STORE_SECRET, create_namespace
 from tests.e2e.object_stores import OBJECT_STORES
+from tests.e2e.shares import smb
 from tests.e2e.site import Site
 from tests.e2e.source import Source
 from tests.e2e.web_sources import WEB_SOURCES
@@ -51,6 +52,7 @@ def oss(cluster: Cluster, files: Path) -> Iterator[Source]:
 
 SOURCES: dict[str, Callable[[Cluster, Path], AbstractContextManager[Source]]] = {
     "oss": oss,
+    "smb": smb,
     **OBJECT_STORES,
     **WEB_SOURCES,
 }

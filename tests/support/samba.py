@@ -90,30 +90,29 @@ def samba(files: Path, folder: Path, *options: str, share: tuple[str, ...] = ())
         options: More lines of its configuration.
         share: More lines for the share.
     """
+    port = free_port()
+    with running(server_command(files, folder, port, *options, share=share), port, folder / "output"):
+        yield Samba(f"127.0.0.1:{port}", port, folder / "smb.conf", files)
+
+
+def server_command(
+    files: Path, folder: Path, port: int, *options: str, share: tuple[str, ...] = ()
+) -> list[str]:
+    """The words that run a server, after its configuration and users are written; see `samba`."""
     if os.geteuid() != 0:
         raise RuntimeError("Samba's server needs root: it serves several users")
-    port, program, found = free_port(), Path(str(installed("samba"))), libraries("samba")
-    config = folder / "smb.conf"
-    config.write_text(
-        CONFIG.format(
-            port=port,
-            folder=folder,
-            share=SHARE,
-            options="\n".join(options),
-            share_options="\n".join(share),
-        )
-    )
+    program = Path(str(installed("samba")))
+    config, lines = folder / "smb.conf", {"options": "\n".join(options), "share_options": "\n".join(share)}
+    config.write_text(CONFIG.format(port=port, folder=folder, share=SHARE, **lines))
     (folder / "users").write_text(f"{getpass.getuser()} = {USER}\nnobody = {LIMITED}\n")
     (folder / "passwd").touch()
     for user in (getpass.getuser(), "nobody"):
         command = [str(program.parents[1] / "bin/smbpasswd"), "-c", str(config), "-s", "-a", user]
-        answers = f"{PASSWORD}\n{PASSWORD}\n"
-        environ = {**os.environ, **found}
+        answers, environ = f"{PASSWORD}\n{PASSWORD}\n", {**os.environ, **libraries("samba")}
         subprocess.run(command, input=answers, text=True, check=True, capture_output=True, env=environ)
     serve = ["--foreground", "--no-process-group", "--debug-stdout", f"--configfile={config}"]
-    command = [*START, SCRIPT, str(files), str(program), *serve]
-    with running(command, port, folder / "output", **found):
-        yield Samba(f"127.0.0.1:{port}", port, config, files)
+    found = [f"{name}={value}" for name, value in libraries("samba").items()]
+    return ["env", *found, *START, SCRIPT, str(files), str(program), *serve]
 
 
 def smbclient(server: Samba, command: str) -> list[str]:
