@@ -14,7 +14,7 @@ from podferry.storage.timeouts_and_limits import Limits
 
 T = TypeVar("T")
 MAX_CONNECTIONS = 2
-"""Each is a process at Samba, and more were no faster. Windows' desktop editions take twenty of all clients."""
+"""Each is a process at Samba, and more were no faster. Windows' desktop editions take twenty of all."""
 CALLS_PER_CONNECTION = 4
 """On its way at the others before one more is opened: its login takes as long as some ten small files."""
 FIRST_PAUSE_SECONDS = 0.2
