@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from podferry.contract.claims import SCHEME, claim_path_problem, hint_for
 from podferry.contract.errors import Problem
 from podferry.contract.spec import PREFIX, SHM, FerrySpec
 from podferry.contract.uri import Uri, parse_uri
@@ -37,11 +38,18 @@ def location_problems(spec: FerrySpec) -> Iterator[Problem]:
     """Every location of a pod's spec, however it was named, that is not in a store."""
     for key, uri in _sources(spec):
         if uri.scheme in LOCAL_SCHEMES:
-            remedy = "Use a store, such as s3://BUCKET/PREFIX; a volume needs only a mount in the trainer"
+            remedy = "Use a store, such as s3://BUCKET/PREFIX, or the claim of a volume: pvc://CLAIM/PATH"
             yield Problem(f"{PREFIX}{key}: {READ}", str(uri), remedy)
+        elif hint := hint_for(uri.scheme):
+            yield Problem(f"{PREFIX}{key}: no engine opens {uri.scheme}://", str(uri), hint)
     for key, uri in _destinations(spec):
         if uri.scheme in LOCAL_SCHEMES:
-            yield Problem(f"{PREFIX}{key}: {WRITTEN}", str(uri), "Use a store, such as s3://BUCKET/PREFIX")
+            remedy = "Use a store, such as s3://BUCKET/PREFIX, or the claim of a volume: pvc://CLAIM/PATH"
+            yield Problem(f"{PREFIX}{key}: {WRITTEN}", str(uri), remedy)
+        elif hint := hint_for(uri.scheme):
+            yield Problem(f"{PREFIX}{key}: no engine opens {uri.scheme}://", str(uri), hint)
+        elif uri.scheme == SCHEME and (problem := claim_path_problem(key, uri)):
+            yield problem
 
 
 def directory_problems(spec: FerrySpec) -> Iterator[Problem]:

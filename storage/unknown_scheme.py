@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from operator import ne
 
+from podferry.contract.claims import hint_for
 from podferry.contract.errors import UnknownScheme
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri
@@ -18,6 +19,8 @@ def not_installed(uri: Uri, extra: str) -> UnknownScheme:
 
 def unknown_scheme(uri: Uri) -> UnknownScheme:
     """The error for a scheme that no engine names."""
+    if hint := hint_for(uri.scheme):
+        return UnknownScheme.of(f"no engine opens {uri.scheme}://", str(uri), hint)
     known = known_schemes()
     similar = _one_letter_off(uri.scheme, known)
     remedy = did_you_mean(uri.scheme, known, similar or f"Known schemes: {', '.join(known)}")

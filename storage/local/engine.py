@@ -1,4 +1,4 @@
-"""What the engine of local directories declares."""
+"""What the engine of directories declares: those of this machine, and claims that are mounted in a pod."""
 
 from podferry.storage.engine import Engine, Scheme
 
@@ -9,6 +9,14 @@ LOCAL = Engine(
         Scheme(
             names=("file",),
             tested_on="the file system itself",
+            exclusive_create=True,
+            resumed_uploads=True,
+            server_copy=True,
+        ),
+        Scheme(
+            names=("pvc",),
+            page="pvc",
+            tested_on="volumes of a node",
             exclusive_create=True,
             resumed_uploads=True,
             server_copy=True,

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from podferry.contract.errors import BucketNotFound, Corrupt
+from podferry.contract.claims import SCHEME as CLAIM_SCHEME
+from podferry.contract.errors import BucketNotFound, Corrupt, InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.errors.filesystem import not_a_directory, not_a_file
 from podferry.storage.errors.translate import StoreLocation, translate
 from podferry.storage.object_names import temporary_name
+
+NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
+"""How file systems refuse hard links that they do not have. Source: link(2); FUSE answers ENOSYS."""
 
 
 def check_root_directory(uri: Uri, directory: Path) -> None:
@@ -24,6 +29,10 @@ def check_root_directory(uri: Uri, directory: Path) -> None:
         if directory.exists():
             raise BucketNotFound(*not_a_directory(directory).problems)
         remedy = "Create it, or check the path and its mount"
+        if uri.scheme == CLAIM_SCHEME:
+            remedy = (
+                "In a pod, podferry's webhook mounts the claim; elsewhere, name a directory of its volume"
+            )
         raise BucketNotFound.of(f"there is no directory {directory}", str(uri), remedy)
 
 
@@ -66,7 +75,7 @@ def publish_file(
             fill(file.fileno())
             os.fsync(file.fileno())
         if exclusive:
-            os.link(temporary, target)
+            _link(temporary, target)
         else:
             temporary.replace(target)
     except OSError as error:
@@ -75,6 +84,22 @@ def publish_file(
     finally:
         temporary.unlink(missing_ok=True)
     sync_directory(target.parent)
+
+
+def _link(source: Path, target: Path) -> None:
+    """Give a file a second name, which must be free.
+
+    Raises:
+        InvalidSpec: The file system has no hard links.
+    """
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        what = f"the file system of {target.parent} has no hard links, which exclusive commits need"
+        remedy = "Use a volume that has them (NFS, CephFS, JuiceFS, a disk), or another store"
+        raise InvalidSpec.of(what, os.strerror(error.errno), remedy) from error
 
 
 def read_exactly(descriptor: int, view: memoryview, start: int, name: str) -> None:

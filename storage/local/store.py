@@ -1,4 +1,4 @@
-"""Local directories as stores: `file:///directory`.
+"""Directories as stores: `file:///directory`, and `pvc://CLAIM/directory` of a claim that a pod has mounted.
 
 A write goes to a temporary file next to its target, is synced, and gets its name by `os.link`, which refuses
 a name that is taken, or by `os.replace`, which does not. Listings skip temporary files. Those left by a crash
@@ -18,6 +18,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from podferry.contract.claims import CLAIMS_DIR
+from podferry.contract.claims import SCHEME as CLAIM_SCHEME
 from podferry.contract.errors import NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
@@ -39,6 +41,7 @@ from podferry.storage.write_body import BodySource
 T = TypeVar("T")
 ROOT = Path("/")
 """URIs' paths are relative to it."""
+CLAIMS = ROOT / CLAIMS_DIR.strip("/")
 BATCH_ENTRIES = 1000
 """Entries that the listing's thread hands over at a time."""
 
@@ -57,8 +60,10 @@ class LocalStore:
 
     def __init__(self, uri: Uri, limits: Limits = LIMITS) -> None:
         self.uri = uri
-        self._root = ROOT / uri.key
-        self._location = StoreLocation(uri)
+        self._required = required_directory(uri)
+        self._root = CLAIMS / uri.bucket / uri.key if uri.scheme == CLAIM_SCHEME else ROOT / uri.key
+        # Errors name the path: what is wrong is wrong with a file.
+        self._location = StoreLocation(Uri("file", "", str(self._root).strip("/")))
         self.multipart = LocalMultipart(self._call, self._location, self._root)
         self.server_copy = LocalServerCopy(self._call, self._location, self._root)
         self._limits = limits
@@ -109,7 +114,7 @@ class LocalStore:
             return await asyncio.to_thread(self._checked, work)
 
     def _checked(self, work: Callable[[], T]) -> T:
-        check_root_directory(self.uri, ROOT / self.uri.key.partition("/")[0])
+        check_root_directory(self.uri, self._required)
         return work()
 
     def _path(self, name: str) -> Path:
@@ -151,6 +156,11 @@ class LocalStore:
 
         exclusive = mode is WriteMode.CREATE
         publish_file(self._location, self._root, checked_name(name), fill, exclusive=exclusive)
+
+
+def required_directory(uri: Uri) -> Path:
+    """The directory that must exist: the claim's mount, or the first one of a path."""
+    return CLAIMS / uri.bucket if uri.scheme == CLAIM_SCHEME else ROOT / uri.key.partition("/")[0]
 
 
 def _tag(status: os.stat_result) -> str:

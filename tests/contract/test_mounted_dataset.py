@@ -15,6 +15,7 @@ def problems(mode: DatasetMode, uri: str, *settings: str) -> list[str]:
     ("mode", "uri"),
     [
         (COPY, "s3://datasets/digits"),
+        (COPY, "pvc://datasets/digits"),
         (SHARE, "pvc://datasets"),
         (SHARE, "pvc://team.datasets/digits/2026"),
         (IMAGE, "image://registry.example.com:5000/data/digits:1"),
@@ -28,7 +29,7 @@ def test_locations_that_fit(mode: DatasetMode, uri: str) -> None:
 @pytest.mark.parametrize(
     ("mode", "uri", "remedy"),
     [
-        (COPY, "pvc://datasets/digits", "Set podferry.io/mode.val to share."),
+        (COPY, "pvc://Datasets/digits", "without . and .. in the path."),
         (COPY, "image://digits:1", "Set podferry.io/mode.val to image."),
         (SHARE, "s3://datasets/digits", "Write pvc://CLAIM/PATH, or remove podferry.io/mode.val."),
         (IMAGE, "pvc://datasets", "Write image://REGISTRY/NAME:TAG, or remove podferry.io/mode.val."),

@@ -21,4 +21,6 @@ def smb(cluster: Cluster, files: Path) -> Iterator[Source]:
         command = samba.server_command(files, Path(folder), port, "bind interfaces only = no")
         share = f"smb://{host}:{port}/{samba.SHARE}"
         with cluster.run_in_network(command, port=port):
-            yield Source(f"{share}/set", f"{share}/checkpoints", samba.KEYS, {})
+            # As Kubernetes names the keys of its own type for user and password.
+            secret = {"username": samba.USER, "password": samba.PASSWORD}
+            yield Source(f"{share}/set", f"{share}/checkpoints", secret, {}, samba.KEYS)

@@ -16,3 +16,11 @@ def test_a_mistyped_scheme_gets_a_suggestion(scheme, meant):
 def test_an_unknown_scheme_gets_the_list_of_known_ones():
     with pytest.raises(UnknownScheme, match=r"Known schemes: .*s3"):
         open_store(parse_uri("quux-quux-quux://b/x"))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "hint"), [("nfs", "pvc://CLAIM/PATH"), ("juicefs", "pvc://CLAIM/PATH"), ("cifs", "smb://")]
+)
+def test_what_a_volume_serves_is_named(scheme, hint):
+    with pytest.raises(UnknownScheme, match=hint):
+        open_store(parse_uri(f"{scheme}://host/path"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from typing import Any
 
+from podferry.contract.claims import CLAIMS_DIR, claims_of
 from podferry.contract.errors import Problem
 from podferry.contract.memory_sum import MIB, MemorySum
 from podferry.contract.mounted_dataset import image_of
@@ -14,6 +15,8 @@ from podferry.webhook.pod.pod_json import Json, mounts_of, volumes_of
 
 DATASET_VOLUME = "podferry-data"
 CLAIM_VOLUME = "podferry-claim"
+AGENT_CLAIM_VOLUME = "podferry-pvc"
+"""Of the agent: the trainer has no mount of it."""
 IMAGE_VOLUME = "podferry-image"
 """The admission policy refuses a pod whose image volumes the API server has dropped, by this name."""
 CHECKPOINT_VOLUME = "podferry-checkpoints"
@@ -25,10 +28,8 @@ CHECKPOINT_SECRET_VOLUME = "podferry-checkpoints-secret"  # noqa: S105 - a volum
 OUTPUT_SECRET_VOLUME = "podferry-outputs-secret"  # noqa: S105 - a volume's name
 CHECKPOINT_SUBPATH = "files"
 """The trainer's part of the checkpoint volume; hard-link holds are next to it, safe from its `rm -rf`."""
-
 RESTORED_SUBPATH = "restored"
 """A part of the same volume that the gate writes and the trainer only reads."""
-
 ROOT_DIR = "/podferry"
 CONTROL_DIR = f"{ROOT_DIR}/control"
 DATASET_DIR = f"{ROOT_DIR}/data"
@@ -81,6 +82,8 @@ def volumes(spec: FerrySpec, memory: MemorySum, *, with_shm: bool) -> Iterator[d
         build = _disk if volume.medium is Medium.DISK else _memory
         yield build(_named(DATASET_VOLUME, dataset), volume.bytes)
     yield from map(_mounted, spec.mounted)
+    for name, claim, fields in _agent_claims(spec):
+        yield {"name": name, "persistentVolumeClaim": {"claimName": claim, **fields}}
     if spec.checkpoints:
         yield _memory(CHECKPOINT_VOLUME, memory.checkpoint_volume)
     if spec.outputs:
@@ -105,6 +108,8 @@ def sidecar_mounts(spec: FerrySpec) -> Iterator[dict[str, Any]]:
         yield {**_mount(CHECKPOINT_VOLUME, SUBPATH_MOUNT_DIR), "subPath": CHECKPOINT_SUBPATH}
     if spec.outputs:
         yield {**_mount(OUTPUT_VOLUME, OUTPUT_DIR), "readOnly": True}
+    for name, claim, read_only in _agent_claims(spec):
+        yield {**_mount(name, f"{CLAIMS_DIR}/{claim}"), **read_only}
     for name, path, _ in _secrets(spec):
         yield {**_mount(name, path), "readOnly": True}
 
@@ -144,6 +149,7 @@ def volume_names(spec: FerrySpec) -> Iterator[str]:
     yield from (CONTROL_VOLUME, SHM_VOLUME)
     yield from (_named(DATASET_VOLUME, one) for one in spec.datasets)
     yield from map(_mounted_name, spec.mounted)
+    yield from (name for name, _, _ in _agent_claims(spec))
     yield from [CHECKPOINT_VOLUME] if spec.checkpoints else []
     yield from [OUTPUT_VOLUME] if spec.outputs else []
     yield from (name for name, _, _ in _secrets(spec))
@@ -168,6 +174,12 @@ def mount_problems(pod: Json, container: Json, spec: FerrySpec) -> Iterator[Prob
                 yield _covering(mount, f"{PREFIX}{key}", path)
             elif own.startswith(theirs):
                 yield from _enclosing(found, mount, f"{PREFIX}{key}", path)
+
+
+def _agent_claims(spec: FerrySpec) -> Iterator[tuple[str, str, dict[str, bool]]]:
+    """(volume, claim, fields that keep it from being written) of each claim that the agent needs."""
+    for number, (claim, written) in enumerate(claims_of(spec).items()):
+        yield f"{AGENT_CLAIM_VOLUME}-{number}", claim, {} if written else {"readOnly": True}
 
 
 def _secrets(spec: FerrySpec) -> Iterator[tuple[str, str, str]]:

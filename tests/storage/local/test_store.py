@@ -214,3 +214,41 @@ async def test_a_missing_or_unreadable_file_is_reported(store, root, monkeypatch
     monkeypatch.setattr("pathlib.Path.open", fail)
     text = await refused(store.read("a"), AccessDenied)
     assert text.startswith(f"{root}/a cannot be read (Permission denied). Grant this user access")
+
+
+# Claims that a pod has mounted.
+
+
+@pytest.fixture
+def claims(tmp_path, monkeypatch):
+    monkeypatch.setattr("podferry.storage.local.store.CLAIMS", tmp_path)
+    return tmp_path
+
+
+async def test_a_claim_is_a_directory(claims):
+    (claims / "data").mkdir()
+    store = LocalStore(parse_uri("pvc://data/digits"))
+    await store.write("a", b"1", WriteMode.CREATE)
+    assert (claims / "data/digits/a").read_bytes() == b"1"
+    assert await listed(store) == ["a"]
+    assert str(store.uri) == "pvc://data/digits"
+
+
+async def test_a_claim_that_is_not_mounted_is_named(claims):
+    store = LocalStore(parse_uri("pvc://data/digits"))
+    for call in (store.children(), store.write("a", b"1"), listed(store)):
+        with pytest.raises(BucketNotFound, match=r"data.*webhook mounts the claim"):
+            await call
+
+
+async def test_a_file_system_without_hard_links_has_no_exclusive_commits(claims, monkeypatch):
+    def link(source, target):
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    (claims / "data").mkdir()
+    monkeypatch.setattr(os, "link", link)
+    store = LocalStore(parse_uri("pvc://data"))
+    await store.write("a", b"1")
+    with pytest.raises(InvalidSpec, match="no hard links, which exclusive commits need"):
+        await store.write("b", b"1", WriteMode.CREATE)
+    assert await listed(store) == ["a"]
