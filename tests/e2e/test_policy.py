@@ -13,6 +13,7 @@ import yaml
 
 from tests.cluster.process import run, wait_until
 from tests.e2e import install
+from tests.e2e.claims import claim, volume
 from tests.e2e.install import OVERLAY
 from tests.e2e.manifests import Object, container, job, pod, podferry_annotations
 from tests.e2e.namespace import STORE_SECRET, Namespace
@@ -137,37 +138,6 @@ def test_an_image_volume_that_the_api_server_drops_is_refused(namespace: Namespa
     answer = namespace.create(pod("train", container(command=["true"]), annotations=annotations))
     assert answer.code == 1
     assert "this cluster has no image volumes" in answer.errors
-
-
-def volume(name: str) -> Object:
-    """A volume on the node's disk."""
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": name},
-        "spec": {
-            "capacity": {"storage": "1Gi"},
-            "accessModes": ["ReadWriteMany"],
-            "persistentVolumeReclaimPolicy": "Retain",
-            "storageClassName": "",
-            "hostPath": {"path": "/tmp"},
-        },
-    }
-
-
-def claim(name: str) -> Object:
-    """A claim of that volume."""
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "datasets"},
-        "spec": {
-            "accessModes": ["ReadWriteMany"],
-            "storageClassName": "",
-            "volumeName": name,
-            "resources": {"requests": {"storage": "1Gi"}},
-        },
-    }
 
 
 def test_the_policy_is_checked_against_the_cluster(ruled: Namespace) -> None:
