@@ -9,7 +9,7 @@ STAMP = $(VENV)/.installed-
 INSTALLED = build/installed
 BUILDER ?= docker
 IMAGE ?= podferry:0.1.0-python3.12
-EXTRAS ?= webhook,kfp,oss
+EXTRAS ?= webhook,kfp,hdfs,oss
 WRITERS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podferry/writers
 
 .PHONY: help demo examples image test check test-servers test-writers test-kfp test-cluster e2e faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews bench-sources bench-batches installed typing clean
@@ -116,7 +116,7 @@ bench-checkpoint: $(STAMP)bench
 bench-reviews: $(STAMP)bench
 	$(BIN)/python benchmarks/reviews.py $(if $(SHORT),--short)
 
-bench-sources: INSTALLED_FROM = .[oss,sftp,smb]
+bench-sources: INSTALLED_FROM = .[hdfs,oss,sftp,smb]
 bench-sources: export PODFERRY_PROGRAM = $(abspath $(INSTALLED)/bin/podferry)
 bench-sources: $(STAMP)bench $(STAMP)servers installed ## compare every source with its usual tool; SHORT=1 as above
 	$(BIN)/python benchmarks/sources.py $(SCHEMES) $(if $(SHORT),--short)

@@ -15,6 +15,7 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.process import run
 from tests.e2e.bucket import free_port
+from tests.e2e.hadoop import hdfs, webhdfs
 from tests.e2e.manifests import container, job, podferry_annotations
 from tests.e2e.namespace import STORE_SECRET, create_namespace
 from tests.e2e.object_stores import OBJECT_STORES
@@ -53,6 +54,8 @@ def oss(cluster: Cluster, files: Path) -> Iterator[Source]:
 SOURCES: dict[str, Callable[[Cluster, Path], AbstractContextManager[Source]]] = {
     "oss": oss,
     "smb": smb,
+    "hdfs": hdfs,
+    "webhdfs": webhdfs,
     **OBJECT_STORES,
     **WEB_SOURCES,
 }

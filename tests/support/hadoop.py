@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
+import signal
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -225,3 +228,18 @@ def _written(
     user = f"-Duser.name={getpass.getuser()}"
     java = ("java", *HEAP, *OPENED, *options, "-cp", f"{own}:{installed('hadoop')}/*", user)
     return Hadoop(address, web, own, data_port, java, properties)
+
+
+def serve(folder: Path, host: str, files: Path) -> None:
+    """Serve a directory, with its name, until this process is terminated; `folder/ready` has the addresses."""
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    with hadoop(folder, host=host) as found:
+        found.shell("-put", str(files), "/")
+        (folder / "unready").write_text(f"{found.address} {found.web}")
+        (folder / "unready").rename(folder / "ready")
+        ended.wait()
+
+
+if __name__ == "__main__":
+    serve(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))
