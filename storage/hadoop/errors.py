@@ -30,11 +30,12 @@ KIND_BY_CLASS = {
 """By the name of the class without its package."""
 NOT_A_DIRECTORY = "is not a directory"
 """An `AccessControlException` with this says that a part of the path is a file."""
-NO_KERBEROS = "SIMPLE authentication is not enabled"
-BEYOND_THE_END = "out of the range"
-"""Of an `IOException` of WebHDFS."""
-NO_ROOM = "could only be written to 0 of the"
-"""Of an `IOException`: no DataNode has room, or none can be reached."""
+KIND_BY_TEXT = {
+    "SIMPLE authentication is not enabled": "kerberos",
+    "SecretManager$InvalidToken": "token",  # within a SecurityException
+    "out of the range": "range",  # an IOException of WebHDFS
+    "could only be written to 0 of the": "no room",  # an IOException: no DataNode has room, or can be reached
+}
 
 RULES = {
     "denied": Rule(
@@ -142,12 +143,7 @@ def java_error(location: StoreLocation, name: str, java_class: str, message: str
     kind = KIND_BY_CLASS.get(java_class.rpartition(".")[2]) or KIND_BY_CLASS.get(short, "unreachable")
     if NOT_A_DIRECTORY in first and kind == "denied":
         kind = "missing"
-    elif NO_KERBEROS in first:
-        kind = "kerberos"
-    elif NO_ROOM in first:
-        kind = "no room"
-    elif BEYOND_THE_END in first:
-        kind = "range"
+    kind = next((found for text, found in KIND_BY_TEXT.items() if text in first), kind)
     return hadoop_error(kind, location, name, f"{short}: {first[:300]}" if first else short)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from podferry.storage.store import Store, StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
 from tests.support.hadoop import Hadoop, hadoop
 from tests.support.kerberos import REALM, Realm, realm
+from tests.support.request_builder_contract import Client
 
 LIMITS = Limits(retries=1, retry_seconds=5)
 
@@ -133,4 +136,32 @@ async def test_webhdfs_names_what_it_cannot(secured: Hadoop) -> None:
     store = open_store(Uri("webhdfs", secured.web, "t"), StoreConfig(), LIMITS)
     with pytest.raises(InvalidSpec, match=r"requires Kerberos by HTTP.*WEBHDFS_DELEGATION_TOKEN"):
         await store.stat("a")
+    await store.close()
+
+
+async def test_webhdfs_with_a_delegation_token(secured: Hadoop, kerberos: Realm, tmp_path: Path) -> None:
+    keytab = str(kerberos.keytab("hdfs"))
+    await round_trip(opened(secured, HDFS_PRINCIPAL=f"hdfs/localhost@{REALM}", HDFS_KEYTAB=keytab), "token")
+    kerberos.ticket("alice", tmp_path / "cache")
+    url = f"http://{secured.web}/webhdfs/v1/?op=GETDELEGATIONTOKEN&renewer=alice"
+    own = {**os.environ, "KRB5CCNAME": f"FILE:{tmp_path}/cache"}
+    got = subprocess.run(  # noqa: ASYNC221 - nothing else runs
+        ["curl", "--silent", "--negotiate", "--user", ":", url], env=own, capture_output=True, check=True
+    )
+    token = json.loads(got.stdout)["Token"]["urlString"]
+    uri = Uri("webhdfs", secured.web, "t")
+    store = open_store(uri, StoreConfig(credentials={"WEBHDFS_DELEGATION_TOKEN": token}), LIMITS)
+    (entry,) = [entry async for entry in store.entries() if entry.name == "token"]
+    assert bytes(await store.read("token")) == b"token"
+    client = Client(store.request_builder)
+    assert (await client.get(entry))[3] == b"token"
+    await client.close()
+    with pytest.raises(AccessDenied, match="user=alice, access=WRITE"):
+        await store.write("c", b"1")
+    await store.close()
+    other = token[:60] + ("A" if token[60] != "A" else "B") + token[61:]
+    wrong = StoreConfig(credentials={"WEBHDFS_DELEGATION_TOKEN": other})
+    store = open_store(uri, wrong, LIMITS)
+    with pytest.raises(AccessDenied, match="rejects the delegation token"):
+        await store.stat("token")
     await store.close()

@@ -231,7 +231,7 @@ def _written(
 
 
 def serve(folder: Path, host: str, files: Path) -> None:
-    """Serve a directory, with its name, until this process is terminated; `folder/ready` has the addresses."""
+    """Serve a directory, with its name, until this process is terminated; `ready` has the addresses."""
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     with hadoop(folder, host=host) as found:

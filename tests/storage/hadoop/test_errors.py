@@ -56,6 +56,12 @@ IO = "java.io.IOException"
         ),
         (IO, "File /a could only be written to 0 of the 1 minReplication nodes.", Unavailable, "no DataNode"),
         (IO, "Offset=10 out of the range [0, 10); OPEN, path=/a", Corrupt, "requested"),
+        (
+            "java.lang.SecurityException",
+            "Failed: org.apache.hadoop.security.token.SecretManager$InvalidToken: token is expired",
+            AccessDenied,
+            "new one",
+        ),
         (IO, "something else", Unavailable, "something else"),
         (
             "org.apache.hadoop.security.token.SecretManager$InvalidToken",
