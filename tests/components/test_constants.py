@@ -11,6 +11,7 @@ from podferry.components import (
     cache,
     dataset,
     gpu_train,
+    mount_secret,
     paddle_job,
     prepare,
     restore_point,
@@ -19,6 +20,7 @@ from podferry.components import (
     verify_checkpoint,
     why,
 )
+from podferry.components.secret_dir import SECRET_DIR
 from podferry.contract.errors import InvalidSpec
 
 URI = "s3://bucket/data"
@@ -95,6 +97,10 @@ REFUSED = {
         lambda given, data: paddle_job("x", server_settings={"colour": "red"}),
         ("worker: not a mapping ('x')", "colour: server_settings has no such setting"),
     ),
+    "a Secret to mount": (
+        lambda given, data: mount_secret(data, "My_Secret"),
+        ("secret: not a valid Secret name ('My_Secret')",),
+    ),
     "an image without a name": (lambda given, data: why(image=""), ("image: the value is empty",)),
     "a component to verify": (
         lambda given, data: verify_checkpoint(of=fit),
@@ -141,3 +147,13 @@ def test_globs_may_be_a_list() -> None:
     compiled(build)
     assert [task.inputs["include"] for task in found] == ["*.jpg\n*.png"] * 3
     assert found[0].inputs["exclude"] == "x"
+
+
+def test_a_secret_is_mounted_where_prepared_looks() -> None:
+    def build(given: Any, data: Any) -> None:
+        assert mount_secret(data, given) is data
+        [mount] = data.platform_config["kubernetes"]["secretAsVolume"]
+        assert mount["mountPath"] == str(SECRET_DIR)
+        assert mount["optional"] is True
+
+    compiled(build)

@@ -42,8 +42,8 @@ class Defaults(msgspec.Struct, frozen=True):
 
     Attributes:
         dataset_size: Bytes to reserve for a dataset whose reference has no size; None to require it.
-        checkpoint_size: Bytes of one checkpoint; None to require it.
-        output_size: Bytes of all outputs; None to require it.
+        checkpoint_size: Bytes of one checkpoint; None to require it, but for KFP steps, which then have 1Gi.
+        output_size: Bytes of all outputs; likewise.
         shm_size: Bytes of the trainer's `/dev/shm`; with the runtimes' 64 MiB, data loaders fail.
         grace: Minimum termination grace, seconds, of a pod with checkpoints or outputs.
         upload_rate: Assumed bytes per second of the last uploads, to compute the grace.
