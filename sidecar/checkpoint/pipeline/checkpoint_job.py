@@ -109,11 +109,10 @@ class CheckpointJob:
     def _connect(self) -> OpenLineage:
         """The destination, opened once, or CredentialsMissing, UnknownScheme, InvalidSpec; sends nothing."""
         if self._destination is None:
-            config = self._config
-            access = store_config(self._spec.access, config.checkpoint_secret, config.guards)
+            access = store_config(self._spec.access, self._config.checkpoint_secret, self._config.guards)
             store = LineageStore(open_store(self._spec.parsed, access), self._lineage)
-            attempts = self._config.tuning.checkpoint.attempts
-            committer = Committer(CommitReader(store), self._identity, _now, attempts)
+            tuning = self._config.tuning.checkpoint
+            committer = Committer(CommitReader(store), self._identity, _now, tuning.attempts)
             gang = GangCoordinator(committer, time.time) if self._identity.world > 1 else None
             handover = Handover(store, self._identity, _now)
             self._destination = OpenLineage(access, committer, handover, gang)
@@ -171,19 +170,30 @@ class CheckpointJob:
 
     async def start(self, durations: Durations) -> CheckpointPipeline:
         """Build the pipeline that makes new checkpoints durable; raises the destination's `FerryError`."""
-        tuning, counters, destination = self._config.tuning.checkpoint, UploadCounters(), self._connect()
-        committer, directories = destination.committer, self._config.directories
-        committer.datasets = self._provenance.datasets
+        destination = self._connect()
+        destination.committer.datasets = self._provenance.datasets
         if destination.gang is not None:
             await destination.gang.announce()  # a restarted worker finds its pod's announcement
         # A restarted worker needs no answer here: its pod trains, and the store may be unreachable.
         before_training = self._journal.agent.gate is None
-        newest = await self._newest_commit(committer.reader) if before_training else None
+        newest = await self._newest_commit(destination.committer.reader) if before_training else None
+        dependencies, tuning = self._dependencies(destination, durations), self._config.tuning.checkpoint
+        given = dependencies, self._state, self._status, tuning, self._spec.keep_local
+        pipeline = CheckpointPipeline(*given, read_only=self._spec.read_only)
+        pipeline.mark_restored(self._restored)
+        if newest is not None:
+            pipeline.ignore_older_than(newest)
+        if before_training:
+            pipeline.begin()
+        return pipeline
+
+    def _dependencies(self, destination: OpenLineage, durations: Durations) -> Dependencies:
+        directories, committer, counters = self._config.directories, destination.committer, UploadCounters()
         # Elsewhere holds outlive the agent, and so must their notes.
         own = self._config.in_pod or directories.has_temporary_checkpoints
         notes = directories.control / "pins" if own else None
-        journals = UploadJournals(directories.control / "uploads")
-        dependencies = Dependencies(
+        journals, tuning = UploadJournals(directories.control / "uploads"), self._config.tuning.checkpoint
+        return Dependencies(
             self._detector(),
             HardlinkHolds(self._holds, notes, after=self._journal.checkpoints.last_hold),
             Uploader(committer, journals, tuning, self._spec.upload_limit, counters),
@@ -194,16 +204,6 @@ class CheckpointJob:
             destination.gang,
             self._retention(destination),
         )
-        keep_local, read_only = self._spec.keep_local, self._spec.read_only
-        pipeline = CheckpointPipeline(
-            dependencies, self._state, self._status, tuning, keep_local, read_only=read_only
-        )
-        pipeline.mark_restored(self._restored)
-        if newest is not None:
-            pipeline.ignore_older_than(newest)
-        if before_training:
-            pipeline.begin()
-        return pipeline
 
     async def _newest_commit(self, reader: CommitReader) -> Commit | None:
         """The newest commit of either kind, of those that are readable."""
