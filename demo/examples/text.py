@@ -6,11 +6,13 @@ import asyncio
 import sysconfig
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 from demo.examples.example import Bucket, Findings, Outcome, Run
 from podferry.contract.quantity import format_bytes
@@ -37,12 +39,13 @@ class Text:
 
     def __init__(self) -> None:
         self._source = ""
+        self._sent: Counter[str] = Counter()
 
     def put(self, bucket: Bucket, stack: ExitStack) -> str:
         """Start the web server; nothing is in the bucket yet."""
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="podferry-demo-text-")))
         size = _write_texts(folder)
-        self._source = stack.enter_context(_web_server(folder))
+        self._source = stack.enter_context(_web_server(folder, self._sent))
         return f"{len(MODULES)} text files, {format_bytes(size)}, at {self._source}"
 
     def runs(self, bucket: Bucket) -> Sequence[Run]:
@@ -70,10 +73,12 @@ class Text:
             ("first run", f"{first.seconds:.1f} s", "with the download"),
             ("second run", f"{again.seconds:.1f} s", "files and arrays were there"),
         )
-        return Findings(rows, list(_broken(found["steps_before"], found["bits"])))
+        return Findings(rows, list(_broken(found["steps_before"], found["bits"], self._sent)))
 
 
-def _broken(steps_before: int, bits: float) -> Iterator[str]:
+def _broken(steps_before: int, bits: float, sent: Counter[str]) -> Iterator[str]:
+    if twice := sorted(name for name, count in sent.items() if count > 1):
+        yield f"the web server sent {', '.join(twice)} more than once"
     if not 0 < steps_before <= FAIL_AT:
         yield f"the second run began after step {steps_before}, not between 1 and {FAIL_AT}"
     if bits > MOST_BITS:
@@ -88,15 +93,32 @@ def _write_texts(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
-class _Quiet(SimpleHTTPRequestHandler):
+class _Handler(SimpleHTTPRequestHandler):
+    def __init__(self, *args: Any, sent: Counter[str], **more: Any) -> None:
+        self._sent = sent
+        super().__init__(*args, **more)
+
+    def do_GET(self) -> None:
+        if self.path.endswith(".txt"):
+            self._sent[self.path.removeprefix("/")] += 1
+        super().do_GET()
+
+    def end_headers(self) -> None:
+        """As most web servers, state a tag: without one, a file is downloaded in each run."""
+        file = Path(self.translate_path(self.path))
+        if file.is_file():
+            self.send_header("ETag", f'"{file.stat().st_mtime_ns:x}-{file.stat().st_size:x}"')
+        super().end_headers()
+
     def log_message(self, *_: object) -> None:
         """Requests are not the demo's output."""
 
 
 @contextmanager
-def _web_server(folder: Path) -> Iterator[str]:
-    """Serve a directory; its URL."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
+def _web_server(folder: Path, sent: Counter[str]) -> Iterator[str]:
+    """Serve a directory, and count what is sent; its URL."""
+    handler = partial(_Handler, directory=str(folder), sent=sent)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:
