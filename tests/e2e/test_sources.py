@@ -35,8 +35,9 @@ data, checkpoints = (pathlib.Path(os.environ[f"PODFERRY_{{name}}"]) for name in 
 found = {{str(file.relative_to(data)): hashlib.sha256(file.read_bytes()).hexdigest()
           for file in data.rglob("*") if file.is_file()}}
 assert found == {DIGESTS!r}, found
-(checkpoints / "weights.tmp").write_bytes({WEIGHTS!r})
-(checkpoints / "weights.tmp").rename(checkpoints / "weights.json")
+(checkpoints / "last.tmp").mkdir()
+(checkpoints / "last.tmp/weights.json").write_bytes({WEIGHTS!r})
+(checkpoints / "last.tmp").rename(checkpoints / "last")  # else it is doubtful whether more files follow
 """
 
 
