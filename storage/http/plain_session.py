@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
+from yarl import URL
 
+from podferry.storage.http.blocking_get import MAX_RESPONSE_BYTES, Response
+from podferry.storage.http.store_client import Buffer, StoreRequest
 from podferry.storage.network.tls import tls_context
-from podferry.storage.timeouts_and_limits import KIB, MIB
+from podferry.storage.timeouts_and_limits import KIB, Limits
 
-Buffer = bytes | memoryview
 SLICE_BYTES = 256 * KIB
 """Bytes given to the connection at a time: it may copy what it cannot send."""
-MAX_RESPONSE_BYTES = 8 * MIB
-"""Bytes of a response that are read: 1,000 keys of 1,024 bytes, escaped, are less than half of it."""
 
 
 def open_session(url: str, ca: str) -> aiohttp.ClientSession:
@@ -30,6 +31,38 @@ def open_session(url: str, ca: str) -> aiohttp.ClientSession:
         skip_auto_headers=("Accept-Encoding", "Content-Type"),
         headers={"User-Agent": "podferry"},
     )
+
+
+async def exchange(
+    session: aiohttp.ClientSession,
+    request: StoreRequest,
+    url: str,
+    headers: Mapping[str, str],
+    proxy: str | None,
+    limits: Limits,
+) -> Response:
+    """The response to a request of `StoreClient`, which has signed these headers for this URL.
+
+    Raises:
+        aiohttp.ClientError, OSError: There is none.
+    """
+    scale = max(1.0, len(request.body) / limits.part_bytes)  # the limit is for one part of the usual size
+    timeout = aiohttp.ClientTimeout(
+        total=request.timeout_seconds or limits.request_seconds * scale,
+        sock_connect=limits.connect_seconds,
+        sock_read=request.timeout_seconds or limits.stall_seconds,
+    )
+    pending = session.request(
+        request.method,
+        URL(url, encoded=True),
+        headers=headers,
+        data=BufferBody(request.body, limits.stall_seconds) if request.body else None,
+        allow_redirects=False,
+        proxy=proxy,
+        timeout=timeout,
+    )
+    async with pending as response:
+        return response.status, response.headers, bytes(await body_of(response, MAX_RESPONSE_BYTES))
 
 
 class BufferBody(Payload):

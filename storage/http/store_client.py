@@ -6,23 +6,28 @@ What differs by service, a subclass adds: the signature, and which responses are
 from __future__ import annotations
 
 import asyncio
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeVar
+from http.client import HTTPException
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 
-import aiohttp
 import msgspec
 import stamina
-from yarl import URL
 
 from podferry.contract.errors import FerryError, TemporaryError
 from podferry.storage.errors.translate import StoreLocation, translate
-from podferry.storage.http.plain_session import MAX_RESPONSE_BYTES, Buffer, BufferBody, body_of, open_session
+from podferry.storage.http.blocking_get import MAX_RESPONSE_BYTES, BlockingGets, Response
 from podferry.storage.network.settings import Network
 from podferry.storage.object_names import join
 from podferry.storage.timeouts_and_limits import Limits
 
+if TYPE_CHECKING:
+    import aiohttp
+
+Buffer = bytes | memoryview
 T = TypeVar("T")
 Explain = Callable[[Exception, str], Awaitable[FerryError]]
 """The error for a user, of an exception and the name of an object: its type says whether to ask again."""
@@ -94,6 +99,7 @@ class StoreClient(ABC):
         self._prefix = location.uri.key
         self._limits = limits
         self._session: aiohttp.ClientSession | None = None
+        self._gets = BlockingGets(url, network.ca.pem, limits)
         proxy = network.proxies.proxy_for(url)
         self._proxy = proxy.url if proxy else None
         self._answered = False
@@ -133,7 +139,7 @@ class StoreClient(ABC):
             with attempt:
                 try:
                     found = parse(await self._attempt(request))
-                except (StoreResponseError, aiohttp.ClientError, OSError) as error:
+                except _failures() as error:
                     raise await self._explain(error, request.name) from error
                 self._answered = True
                 return found
@@ -141,6 +147,7 @@ class StoreClient(ABC):
 
     async def close(self) -> None:
         """Close the connections."""
+        await self._gets.close()
         session, self._session = self._session, None  # at once: a request meanwhile opens its own
         if session is not None:
             await session.close()
@@ -148,18 +155,21 @@ class StoreClient(ABC):
     async def _attempt(self, request: StoreRequest) -> StoreResponse:
         url = self._address(request)
         url, headers = await asyncio.to_thread(self._signed, request, url)
-        pending = self._open_session().request(
-            request.method,
-            URL(url, encoded=True),
-            headers=headers,
-            data=BufferBody(request.body, self._limits.stall_seconds) if request.body else None,
-            allow_redirects=False,
-            proxy=self._proxy,
-            timeout=self._timeout(request),
+        if request.method == "GET" and not request.body and self._proxy is None:
+            seconds = request.timeout_seconds or self._limits.request_seconds
+            status, found, body = await self._gets.get(url, headers, seconds, MAX_RESPONSE_BYTES)
+        else:
+            status, found, body = await self._by_session(request, url, headers)
+        return self._checked(StoreResponse(status, found, body.decode(errors="replace")))
+
+    async def _by_session(self, request: StoreRequest, url: str, headers: Mapping[str, str]) -> Response:
+        module = import_module("podferry.storage.http.plain_session")  # loads aiohttp: not for a listing
+        if self._session is None:
+            self._session = module.open_session(self._url, self._ca)
+        found: Response = await module.exchange(
+            self._session, request, url, headers, self._proxy, self._limits
         )
-        async with pending as response:
-            text = (await body_of(response, MAX_RESPONSE_BYTES)).decode(errors="replace")
-            return self._checked(StoreResponse(response.status, response.headers, text))
+        return found
 
     async def _translated(self, error: Exception, name: str) -> FerryError:
         self._answered |= isinstance(error, StoreResponseError) and error.by_service
@@ -169,19 +179,12 @@ class StoreClient(ABC):
         query = self._encoded_query(request.query)
         return f"{self._url}/{quote(join(self._prefix, request.name))}{'?' + query if query else ''}"
 
-    def _timeout(self, request: StoreRequest) -> aiohttp.ClientTimeout:
-        limits = self._limits
-        scale = max(1.0, len(request.body) / limits.part_bytes)  # the limit is for one part of the usual size
-        return aiohttp.ClientTimeout(
-            total=request.timeout_seconds or limits.request_seconds * scale,
-            sock_connect=limits.connect_seconds,
-            sock_read=request.timeout_seconds or limits.stall_seconds,
-        )
 
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = open_session(self._url, self._ca)
-        return self._session
+def _failures() -> tuple[type[Exception], ...]:
+    """What a request raises; aiohttp's own only if it is loaded."""
+    aiohttp = sys.modules.get("aiohttp")
+    own = () if aiohttp is None else (aiohttp.ClientError,)
+    return StoreResponseError, OSError, HTTPException, *own
 
 
 def error_response(error: FerryError) -> StoreResponseError | None:

@@ -21,7 +21,9 @@ from yarl import URL
 
 from podferry.contract.errors import FerryError, TemporaryError
 from podferry.storage.errors.translate import store_error, translate
-from podferry.storage.http.plain_session import MAX_RESPONSE_BYTES, Buffer, BufferBody, body_of, open_session
+from podferry.storage.http.blocking_get import MAX_RESPONSE_BYTES
+from podferry.storage.http.plain_session import BufferBody, body_of, open_session
+from podferry.storage.http.store_client import Buffer
 from podferry.storage.object_names import join
 from podferry.storage.oss.credentials import OssCredentials
 from podferry.storage.oss.endpoint import OssAccess

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 
-from podferry.storage.http.plain_session import Buffer
+from podferry.storage.http.store_client import Buffer
 
 
 def content_md5(data: Buffer) -> str:

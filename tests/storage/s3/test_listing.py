@@ -8,11 +8,12 @@ from collections.abc import Callable
 from urllib.parse import quote_plus
 
 import pytest
-from aiohttp import ClientSession, web
+from aiohttp import web
 
 from podferry.contract.errors import Corrupt, EmptyDataset, FerryError, InvalidSpec, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
+from podferry.storage.http.blocking_get import BlockingGets
 from podferry.storage.listing.dataset import open_dataset
 from podferry.storage.s3 import listing
 from podferry.storage.store import Store, StoreConfig
@@ -387,14 +388,14 @@ async def test_connections_are_closed_after_the_last_listing_in_progress(answeri
 async def test_a_listing_may_begin_while_the_connections_of_another_are_closed(
     answering, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    close, closing, go_on = ClientSession.close, asyncio.Event(), asyncio.Event()
+    close, closing, go_on = BlockingGets.close, asyncio.Event(), asyncio.Event()
 
-    async def slow_close(session: ClientSession) -> None:
-        await close(session)
+    async def slow_close(gets: BlockingGets) -> None:
+        await close(gets)
         closing.set()
         await go_on.wait()
 
-    monkeypatch.setattr(ClientSession, "close", slow_close)
+    monkeypatch.setattr(BlockingGets, "close", slow_close)
     bucket = ListedBucket(3)
 
     async def answer(request: web.Request) -> web.Response:
