@@ -6,6 +6,7 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from podferry.contract.errors import InvalidSpec
+from podferry.contract.uri import Uri
 from podferry.storage.engine import Engine
 from podferry.storage.fsspec.engine import FSSPEC
 from podferry.storage.ftp.engine import FTP
@@ -35,6 +36,12 @@ def engine_of(scheme: str) -> Engine | None:
 def engine_named(name: str) -> Engine | None:
     """The engine of `?engine=`."""
     return next((engine for engine in all_engines() if engine.name == name), None)
+
+
+def engine_for(uri: Uri) -> Engine:
+    """The engine that the URI requests, or else the one of its scheme; fsspec opens what is left."""
+    named = engine_named(uri.engine) if uri.engine else engine_of(uri.scheme)
+    return named or FSSPEC
 
 
 def all_engines() -> tuple[Engine, ...]:

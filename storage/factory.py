@@ -11,7 +11,7 @@ from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.azure.place import web_address_problem
 from podferry.storage.engine import Engine
-from podferry.storage.engines import engine_named, engine_of
+from podferry.storage.engines import engine_for
 from podferry.storage.fsspec.engine import FSSPEC
 from podferry.storage.server_copy import ServerCopy
 from podferry.storage.store import Store, StoreConfig
@@ -62,9 +62,8 @@ def _access(config: StoreConfig) -> tuple[object, ...]:
 
 
 def _chosen_engine(uri: Uri) -> Engine:
-    """The engine that the URI requests, or else the one of its scheme; fsspec opens what is left."""
-    named = engine_named(uri.engine) if uri.engine else engine_of(uri.scheme)
-    engine = named or FSSPEC
+    """The engine of a URI. Raises if it does not open the scheme."""
+    engine = engine_for(uri)
     if engine is FSSPEC:
         hints = import_module("podferry.storage.fsspec.install_hints")  # loads fsspec: not for others
         if not hints.is_known(uri.scheme):

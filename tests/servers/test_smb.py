@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -345,3 +347,20 @@ async def test_a_directory_is_not_a_file(store) -> None:
     with pytest.raises(FerryError):
         await store.write("d", b"2")
     assert bytes(await store.read("d/a")) == b"1"
+
+
+def test_a_get_loads_no_logs(server: Samba, folder: Path, fresh, tmp_path: Path) -> None:
+    """They take as long to load as a thousand small files take to fetch."""
+    (folder / "a").write_bytes(b"1")
+    uri = str(Uri("smb", server.address, f"share/{fresh}"))
+    code = (
+        "import sys\n"
+        "from podferry.cli.main import main\n"
+        f"sys.argv = ['podferry', 'dataset', 'get', {uri!r}, {str(tmp_path / 'got')!r}]\n"
+        "assert main() in (0, None)\n"
+        "print([name for name in ('structlog', 'stamina', 'rich', 'fsspec') if name in sys.modules])\n"
+    )
+    command, environ = [sys.executable, "-c", code], {**os.environ, **KEYS}
+    done = subprocess.run(command, capture_output=True, text=True, env=environ, check=False)
+    assert done.stdout.splitlines()[-1:] == ["[]"], done.stderr
+    assert (tmp_path / "got/a").read_bytes() == b"1"
