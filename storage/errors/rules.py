@@ -161,7 +161,7 @@ ERRORS = {
     "unreadable": Rule(
         Unavailable,  # it may have been cut on its way
         "the store's listing of {} cannot be read",
-        "Check that the endpoint is an S3 service, and what is between; requests are retried until then",
+        "Check that the endpoint is the store's, and what is between; requests are retried until then",
     ),
     "other response": Rule(
         Unavailable,  # such as the page of a proxy while the store is maintained
