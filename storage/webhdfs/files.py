@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from urllib.parse import urlsplit
 
 from podferry.contract.errors import Corrupt, NotFound, TemporaryError
 from podferry.storage.errors.translate import StoreLocation
@@ -53,29 +55,47 @@ class WebHdfsFiles:
 
     async def read(self, path: str, start: int, length: int) -> memoryview:
         """See `HadoopFiles.read`. A connection that is cut is opened again for the rest."""
-        data, filled = bytearray(length), 0
+        data, filled, avoided = bytearray(length), 0, ""
         for attempt in range(self._limits.retries + 1):
-            before = filled
+            url = await self._place(path, start + filled, length - filled, avoided)
             try:
-                async for part in self._stream(path, start + filled, length - filled):
+                async for part in self._stream(path, url):
                     if filled + len(part) > length:
                         evidence = f"more than the {length} bytes that were requested"
                         raise hadoop_error("other range", self._location, path.strip("/"), evidence)
                     data[filled : filled + len(part)] = part
                     filled += len(part)
             except TemporaryError:
-                if attempt == self._limits.retries or filled == before:
+                if attempt == self._limits.retries:
                     raise
+                avoided = urlsplit(url).hostname or ""
             else:
                 break
         return memoryview(data)[:filled]
 
-    async def _stream(self, path: str, start: int, length: int) -> AsyncIterator[bytes]:
-        """The bytes of a range as they arrive; fewer if the file ends before, none if it begins behind."""
-        parameters = {"offset": str(start), "length": str(length)}
+    async def _place(self, path: str, start: int, length: int, avoided: str) -> str:
+        """The URL of a range; empty if it begins behind the end of the file.
+
+        Args:
+            path: Of the file.
+            start: Of the range.
+            length: Of the range.
+            avoided: Host of a DataNode that has just failed: another one is chosen, if there is one.
+        """
+        place = {"offset": str(start), "length": str(length)}
         try:
-            url = await self._client.redirection("GET", path, "OPEN", **parameters)
+            if avoided:
+                with suppress(TemporaryError):
+                    return await self._client.redirection(
+                        "GET", path, "OPEN", **place, excludedatanodes=avoided
+                    )
+            return await self._client.redirection("GET", path, "OPEN", **place)
         except Corrupt:
+            return ""
+
+    async def _stream(self, path: str, url: str) -> AsyncIterator[bytes]:
+        """The bytes at a URL as they arrive; fewer than requested if the file ends before."""
+        if not url:
             return
         async with self._client.responding("GET", url, path) as response:
             async for part in response.content.iter_any():

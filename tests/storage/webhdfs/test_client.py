@@ -125,6 +125,32 @@ async def test_a_cut_body_is_read_on_from_where_it_ends(node, store):
     assert ranges == [(0, 10), (4, 6), (8, 2)]
 
 
+async def test_a_data_node_that_does_not_respond_is_avoided(node, store):
+    def place(request):
+        if "data" in request.query or "excludedatanodes" in request.query:
+            return node.redirect(request)
+        return web.Response(status=307, headers={"Location": f"http://localhost:1{request.path_qs}"})
+
+    node.responses["OPEN"] = place
+    assert bytes(await store.read("a", 0, 10)) == DATA
+
+
+async def test_the_only_data_node_is_asked_again(node, store):
+    asked = []
+
+    def place(request):
+        asked.append(request.query.get("excludedatanodes"))
+        if asked[-1]:
+            return refused("IOException")
+        if len(asked) == 1:
+            return web.Response(status=307, headers={"Location": f"http://localhost:1{request.path_qs}"})
+        return node.redirect(request)
+
+    node.responses["OPEN"] = place
+    assert bytes(await store.read("a", 0, 10)) == DATA
+    assert asked[:2] == [None, "localhost"]
+
+
 async def test_a_body_that_hangs_is_unavailable(node, store):
     released = asyncio.Event()
 
