@@ -9,7 +9,7 @@ STAMP = $(VENV)/.installed-
 INSTALLED = build/installed
 BUILDER ?= docker
 IMAGE ?= podferry:0.1.0-python3.12
-EXTRAS ?= webhook,kfp,hdfs,oss
+EXTRAS ?= webhook,kfp,hdfs,oss,sftp
 WRITERS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podferry/writers
 
 .PHONY: help demo examples image test check test-servers test-writers test-kfp test-cluster e2e faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews bench-sources bench-batches installed typing clean

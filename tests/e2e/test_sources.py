@@ -16,6 +16,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.process import run
 from tests.e2e.bucket import free_port
 from tests.e2e.hadoop import hdfs, webhdfs
+from tests.e2e.login_sources import LOGIN_SOURCES
 from tests.e2e.manifests import container, job, podferry_annotations
 from tests.e2e.namespace import STORE_SECRET, create_namespace
 from tests.e2e.object_stores import OBJECT_STORES
@@ -57,6 +58,7 @@ SOURCES: dict[str, Callable[[Cluster, Path], AbstractContextManager[Source]]] = 
     "smb": smb,
     "hdfs": hdfs,
     "webhdfs": webhdfs,
+    **LOGIN_SOURCES,
     **OBJECT_STORES,
     **WEB_SOURCES,
 }

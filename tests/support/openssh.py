@@ -77,27 +77,36 @@ class Sshd:
 
 
 @contextlib.contextmanager
-def sshd(files: Path, folder: Path, *options: str, host: str = "127.0.0.1") -> Iterator[Sshd]:
+def sshd(files: Path, folder: Path, *options: str) -> Iterator[Sshd]:
     """A server of `files`, which its user may change.
 
     Args:
         files: What it serves.
         folder: For its configuration and log; empty.
         options: More lines of its configuration.
-        host: Its address.
     """
+    command, server = sshd_command(files, folder, ("127.0.0.1", free_port()), *options)
+    with running(command, server.port, folder / "log", **libraries("sshd")):
+        yield server
+
+
+def sshd_command(
+    files: Path, folder: Path, address: tuple[str, int], *options: str
+) -> tuple[list[str], Sshd]:
+    """The command that starts a server at an address, with `libraries("sshd")`; see `sshd`."""
     if os.geteuid() != 0:
         raise RuntimeError("OpenSSH's server needs root: it serves another user")
-    port, program = free_port(), Path(str(installed("sshd")))
+    host, port = address
+    program = Path(str(installed("sshd")))
     os.chown(files, UID, UID)
     (folder / "passwd").write_text(PASSWD)
     (folder / "shadow").write_text(SHADOW)
     for name in ("host", "user"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
-    sftp = program.parents[1] / "lib/openssh/sftp-server"
     config = CONFIG.format(address=host, port=port, folder=folder)
     (folder / "sshd_config").write_text("\n".join([config, *options, ""]))
+    sftp = program.parents[1] / "lib/openssh/sftp-server"
     script = ["sh", "-c", START, "start", str(folder), str(files), str(program), str(sftp)]
-    with running(["unshare", "-m", *script], port, folder / "log", **libraries("sshd")):
-        kind, key, *_ = (folder / "host.pub").read_text().split()
-        yield Sshd(f"{host}:{port}", f"[{host}]:{port} {kind} {key}", folder / "user", port)
+    kind, key, *_ = (folder / "host.pub").read_text().split()
+    server = Sshd(f"{host}:{port}", f"[{host}]:{port} {kind} {key}", folder / "user", port)
+    return ["unshare", "-m", *script], server

@@ -44,26 +44,30 @@ xferlog_enable=NO
 
 
 @contextlib.contextmanager
-def vsftpd(files: Path, folder: Path, *options: str, host: str = "127.0.0.1") -> Iterator[str]:
+def vsftpd(files: Path, folder: Path, *options: str) -> Iterator[str]:
     """The address of a server of `files`, `host:port`.
 
     Args:
         files: What it serves, and what its user may change.
         folder: For its configuration and log; empty.
         options: More lines of its configuration.
-        host: Where it listens.
     """
+    port = free_port()
+    command = vsftpd_command(files, folder, ("127.0.0.1", port), *options)
+    with running(command, port, folder / "log", **libraries("vsftpd")):
+        yield f"127.0.0.1:{port}"
+
+
+def vsftpd_command(files: Path, folder: Path, address: tuple[str, int], *options: str) -> list[str]:
+    """The command that starts a server at an address, with `libraries("vsftpd")`; see `vsftpd`."""
     if os.geteuid() != 0:
         raise RuntimeError("vsftpd needs root: it serves another user")
-    port = free_port()
     os.chown(files, UID, UID)
     texts = {"passwd": PASSWD, "shadow": SHADOW, "pam": PAM}
-    texts["vsftpd.conf"] = "\n".join([CONFIG.format(host=host, port=port), *options, ""])
+    texts["vsftpd.conf"] = "\n".join([CONFIG.format(host=address[0], port=address[1]), *options, ""])
     for name, text in texts.items():
         (folder / name).write_text(text)
-    command = ["unshare", "-m", "sh", "-c", START, "start", str(folder), str(files), str(installed("vsftpd"))]
-    with running(command, port, folder / "log", **libraries("vsftpd")):
-        yield f"{host}:{port}"
+    return ["unshare", "-m", "sh", "-c", START, "start", str(folder), str(files), str(installed("vsftpd"))]
 
 
 def tls_options(certificate: Path, key: Path, *, implicit: bool = False) -> tuple[str, ...]:
