@@ -23,7 +23,7 @@ def path_of(uri: Uri, name: str = "") -> str:
 
 
 def list_directory(session: FtpSession, uri: Uri, directory: str) -> Directory:
-    """What is directly in a directory; links are followed. At a server without MLSD, files are unsized.
+    """What is directly in a directory; links are followed, and those to files are unsized.
 
     Raises:
         PermissionError: It may not be entered or listed.
@@ -36,16 +36,27 @@ def list_directory(session: FtpSession, uri: Uri, directory: str) -> Directory:
         found = _listed(session, path)
     except (FileNotFoundError, NotADirectoryError) as error:
         return Directory(problem=error.strerror or "there is no such directory")
-    entries, unsized, directories = list[Entry](), list[str](), list[str]()
-    for facts in (fact for fact in found if not is_temporary(fact.name)):
-        name, kind = join(directory, facts.name), _kind(session, uri / directory, path, facts)
-        if kind == "directory":
-            directories.append(name)
-        elif kind == "file" and facts.kind == "file" and facts.size is not None and facts.modified:
-            entries.append(Entry(name, facts.size, tag_of(facts.size, facts.modified)))
-        elif kind == "file":
-            unsized.append(name)
-    return Directory(tuple(entries), tuple(unsized), tuple(sorted(directories)))
+    members = [facts for facts in found if not is_temporary(facts.name)]
+    kinds = [_kind(session, uri / directory, path, facts) for facts in members]
+    files = [facts for facts, kind in zip(members, kinds, strict=True) if kind == "file"]
+    dated = _dated(session, path, [facts for facts in files if facts.kind == "file"])
+    return Directory(
+        tuple(
+            Entry(join(directory, name), size or 0, tag_of(size or 0, time)) for name, _, size, time in dated
+        ),
+        tuple(join(directory, facts.name) for facts in files if facts.kind == "link"),
+        tuple(
+            sorted(join(directory, f.name) for f, k in zip(members, kinds, strict=True) if k == "directory")
+        ),
+    )
+
+
+def _dated(session: FtpSession, path: str, files: list[Facts]) -> list[Facts]:
+    """Files with the times at which they were modified, as far as the server knows them."""
+    undated = [facts for facts in files if not facts.modified]
+    times = session.times(f"{path.rstrip('/')}/{facts.name}" for facts in undated)
+    found = dict(zip((facts.name for facts in undated), times, strict=True))
+    return [facts if facts.modified else facts._replace(modified=found[facts.name]) for facts in files]
 
 
 def _kind(session: FtpSession, uri: Uri, path: str, facts: Facts) -> str:
@@ -123,8 +134,8 @@ def explained(session: FtpSession, path: str, error: ftplib.error_perm, wanted: 
     return PermissionError(errno.EACCES, reply, path)
 
 
-def file_entry(session: FtpSession, path: str, name: str) -> Entry:
-    """A file's size and tag.
+def file_entry(session: FtpSession, path: str, name: str, size: int | None = None) -> Entry:
+    """A file's size and tag; `size` is given if it is known.
 
     Raises:
         FileNotFoundError, IsADirectoryError, PermissionError: There is no file, or it may not be read.
@@ -135,13 +146,15 @@ def file_entry(session: FtpSession, path: str, name: str) -> Entry:
             return Entry(name, facts.size, tag_of(facts.size, facts.modified))
         if facts.kind == "directory":
             raise IsADirectoryError(errno.EISDIR, "a directory", path)
-    try:
-        size = session.size(path)
-    except ftplib.error_perm as error:
-        raise explained(session, path, error) from error
+    if size is None:
+        try:
+            size = session.size(path)
+        except ftplib.error_perm as error:
+            raise explained(session, path, error) from error
     if size is None:
         raise ftplib.error_proto("213 without a size")
-    return Entry(name, size, tag_of(size, _modified(session, path)))
+    (time,) = session.times([path])
+    return Entry(name, size, tag_of(size, time))
 
 
 def _facts_of(session: FtpSession, path: str) -> Facts:
@@ -152,10 +165,3 @@ def _facts_of(session: FtpSession, path: str) -> Facts:
     if len(lines) < 3:
         raise ftplib.error_proto(f"{lines[0][:100]}: MLST without facts")
     return read_facts(lines[1])
-
-
-def _modified(session: FtpSession, path: str) -> str:
-    try:
-        return session.sendcmd(f"MDTM {path}")[4:].strip()
-    except ftplib.error_perm:  # the server has no such command
-        return ""

@@ -5,14 +5,17 @@ from __future__ import annotations
 import ftplib
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from podferry.storage.ftp.login import Login, Tls
 
 RECEIVE_BYTES = 1 << 20
 """Of a data connection's buffer: what has been sent behind a range when the transfer is ended is wasted."""
+PIPELINED = 32
+"""Commands that wait at the server at a time: some kilobytes, which its socket's buffer holds."""
 UNKNOWN_COMMAND = ("500", "501", "502", "504")
 """Replies to a command that the server does not know. Source: RFC 959, 4.2.1."""
 ENDED = ("226", "250", "225", "426", "451", "450", "551")
@@ -126,6 +129,22 @@ class FtpSession(ftplib.FTP_TLS):
         reply = self.voidresp()
         if "failed" in reply.lower():
             raise ftplib.error_perm(f"550 {reply}")
+
+    def times(self, paths: Iterable[str]) -> list[str]:
+        """When files were modified, `YYYYMMDDHHMMSS`; empty where the server does not say.
+
+        Many commands are sent before the first reply is read: a directory takes no round trip for each file.
+        """
+        found: list[str] = []
+        remaining = iter(paths)
+        while batch := list(islice(remaining, PIPELINED)):
+            for path in batch:
+                self.putline(f"MDTM {path}")
+            for reply in [self.getmultiline() for _ in batch]:
+                if reply[:1] == "4":
+                    raise ftplib.error_temp(reply)
+                found.append(reply[4:].strip() if reply[:3] == "213" else "")
+        return found
 
     def end_early(self, data: socket.socket) -> None:
         """End a transfer of which no more is needed.

@@ -17,8 +17,8 @@ from podferry.storage.network.tls import tls_context
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
 
-MAX_SESSIONS = 6
-"""Of a store. Pure-FTPd admits eight from one address by default; others admit more."""
+MAX_SESSIONS = 8
+"""Of a store: what Pure-FTPd admits from one address by default; others admit more."""
 SOUND = (ftplib.error_perm, PermissionError, FileNotFoundError, IsADirectoryError, FerryError)
 """Errors that are a complete reply, or follow one: the session is in order."""
 REFUSED_LOGINS = ("530", "331", "332", "430", "532")

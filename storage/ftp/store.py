@@ -13,7 +13,6 @@ import ssl
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
@@ -25,6 +24,7 @@ from podferry.storage.ftp.login import login_for, names_of_credentials
 from podferry.storage.ftp.session import FtpSession
 from podferry.storage.ftp.sessions import MAX_SESSIONS, Sessions
 from podferry.storage.ftp.transfers import ReadRange, delete_file, exists, write_file
+from podferry.storage.ftp.worker_threads import WorkerThreads
 from podferry.storage.object_names import checked_name
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
@@ -58,7 +58,7 @@ class FtpStore:
         names = names_of_credentials(config.credentials)
         self._location = StoreLocation(uri, login.address, names, "", config.network.ca.names)
         self._sessions = Sessions(uri, config, self._location, limits)
-        self._threads = ThreadPoolExecutor(MAX_SESSIONS, "ftp")
+        self._threads = WorkerThreads(MAX_SESSIONS, "ftp")
         self._closed = threading.Event()
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
@@ -104,7 +104,7 @@ class FtpStore:
     async def close(self) -> None:
         """Close the connections."""
         self._closed.set()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
         await asyncio.to_thread(self._sessions.close)
 
     async def _directory(self, name: str) -> Directory:
@@ -112,9 +112,8 @@ class FtpStore:
 
     async def _call(self, name: str, work: Callable[[FtpSession], T], attempts: int | None = None) -> T:
         """Do something in a session; if that is lost, again in another one."""
-        loop = asyncio.get_running_loop()
         with translating(self._location, name, answered=self._sessions.answered):
-            return await loop.run_in_executor(self._threads, self._repeated, work, attempts)
+            return await self._threads.run(lambda: self._repeated(work, attempts))
 
     def _repeated(self, work: Callable[[FtpSession], T], attempts: int | None) -> T:
         deadline, backoff = time.monotonic() + self._limits.retry_seconds, FIRST_BACKOFF_SECONDS

@@ -35,6 +35,7 @@ class ReadRange:
         self._data: bytearray | None = None
         self._arrived = 0
         self._seen: Entry | None = None
+        self._found: int | None = None
 
     def run(self, session: FtpSession) -> memoryview:
         """Read what has not arrived.
@@ -52,7 +53,7 @@ class ReadRange:
         except ftplib.error_perm as error:
             raise explained(session, self._path, error) from error
         # After the bytes: a file that changed meanwhile shows it.
-        entry = file_entry(session, self._path, self._name)
+        entry = file_entry(session, self._path, self._name, self._found)
         check_listed(self._location, entry, self._tag, self._size)
         if self._seen is not None and self._seen != entry:
             raise store_error("changed", self._location, self._name, f"tag {entry.tag}, was {self._seen.tag}")
@@ -85,6 +86,7 @@ class ReadRange:
                 session.end_early(data)
             else:
                 session.end(data)
+                self._found = self._start + self._arrived
 
     def _short(self, size: int) -> Corrupt:
         found = too_short(self._location, self._name, self._start, self._length, f"{size} bytes")
