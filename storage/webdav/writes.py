@@ -42,7 +42,7 @@ class DavWrites:
         self._client = client
         self._made = {""}
         self._locks = DavLocks(client)
-        self._proving = asyncio.Lock()
+        self._making, self._proving = asyncio.Lock(), asyncio.Lock()
         self._is_exclusive = self._keeps_names = False
 
     async def write(self, name: str, source: BodySource, *, exclusive: bool) -> None:
@@ -54,7 +54,8 @@ class DavWrites:
             aiohttp.ClientError: The server refuses.
         """
         try:
-            await self._make_directory(join(self._client.uri.key, name.rpartition("/")[0]))
+            async with self._making:
+                await self._make_directory(join(self._client.uri.key, name.rpartition("/")[0]))
             if any(character in join(self._client.uri.key, name) for character in OF_URLS):
                 await self._prove_names(name)
             if exclusive:
@@ -157,7 +158,10 @@ class DavWrites:
         """Make a directory and those above it, as far as they are missing."""
         if path in self._made:
             return
-        status = await self._unlocked(lambda: self._client.make_directory(path))
+        try:
+            status = await self._unlocked(lambda: self._client.make_directory(path))
+        except aiohttp.ClientResponseError:  # WsgiDAV fails if somebody else has just made it; now it says so
+            status = await self._unlocked(lambda: self._client.make_directory(path))
         if status in {CONFLICT, NOT_FOUND}:
             await self._make_directory(path.rpartition("/")[0])
             await self._unlocked(lambda: self._client.make_directory(path))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from aiohttp import web
 
@@ -30,6 +32,23 @@ async def test_directories_are_made_once_and_nothing_is_left(served: DavServer) 
     with pytest.raises(AlreadyExists):
         await served.store.write("a/b/c", b"5", WriteMode.CREATE)
     assert served.files["/x/y/a/b/c"] == b"1"
+
+
+async def test_a_directory_that_somebody_else_makes_at_the_same_moment(served: DavServer) -> None:
+    async def fails_once(request: web.Request) -> web.Response:
+        del served.answers["MKCOL"]
+        served.directories |= {"/x/", "/x/y/", "/x/y/a/"}
+        return web.Response(status=500)
+
+    served.answers["MKCOL"] = fails_once
+    await served.store.write("a/b", b"1")
+    assert served.files == {"/x/y/a/b": b"1"}
+
+
+async def test_many_writes_make_a_directory_once(served: DavServer) -> None:
+    await asyncio.gather(*(served.store.write(f"a/{number}", b"1") for number in range(24)))
+    assert served.requested.count("MKCOL /x/y/a/") == 2, "before and after those above it"
+    assert len(served.files) == 24
 
 
 async def test_a_directory_that_was_removed_meanwhile_is_made_again(served: DavServer) -> None:
