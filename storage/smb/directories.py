@@ -52,6 +52,7 @@ class Lister:
 
     def __init__(self, uri: Uri, max_listed: int = MAX_LISTED) -> None:
         self._uri, self._max_listed = uri, max_listed
+        self._above: dict[str, frozenset[int]] = {}
 
     async def read(self, share: Share, directory: str, path: str) -> Directory:
         """What is directly in a directory.
@@ -61,7 +62,7 @@ class Lister:
             Corrupt: It has no end, or names that are not the files' own.
         """
         try:
-            items = await self._items(share, path)
+            here, items = await self._items(share, path)
         except StatusError as error:
             if error.status in MISSING:
                 return Directory(problem=NAMES[error.status])
@@ -69,16 +70,20 @@ class Lister:
         for item in items:
             if may_be_mangled(item.name):
                 await self._check_name(share, directory, path, item)
-        return self._directory(directory, items)
+        return self._directory(directory, here, items)
 
-    def _directory(self, directory: str, items: Iterable[DirectoryItem]) -> Directory:
+    def _directory(self, directory: str, here: int, items: Iterable[DirectoryItem]) -> Directory:
+        """The directory; Samba follows links, and one to a directory above has no end."""
         entries, directories = list[Entry](), list[str]()
+        above = self._above.get(directory, frozenset()) | {here}
         for item in items:
             name = join(directory, self._plain(directory, item.name))
             if is_temporary(name):
                 continue
             if item.attributes.flags & IS_DIRECTORY:
-                directories.append(name)
+                if not here or item.attributes.file_id not in above:
+                    self._above[name] = above
+                    directories.append(name)
             else:
                 entries.append(entry_of(name, item.attributes))
         return Directory(tuple(entries), directories=tuple(sorted(directories)))
@@ -89,12 +94,13 @@ class Lister:
             raise Corrupt.of(what, ascii(sent[:200]), "Check the server")
         return plain_name(sent)
 
-    async def _items(self, share: Share, path: str) -> list[DirectoryItem]:
+    async def _items(self, share: Share, path: str) -> tuple[int, list[DirectoryItem]]:
+        """The server's number for the directory, and what is in it."""
         connection = share.connection
         first, second = await connection.call(_open(path), query_directory(LIST_BYTES))
         if first.status != SUCCESS:
             raise StatusError(first.status)
-        handle = created(first).handle
+        handle, attributes = created(first)
         most = min(MORE_LIST_BYTES, share.negotiated.max_list, connection.max_payload)
         items: list[DirectoryItem] = []
         try:
@@ -113,7 +119,7 @@ class Lister:
                 raise StatusError(response.status)
         finally:
             await connection.call(close(handle))
-        return items
+        return attributes.file_id, items
 
     async def _check_name(self, share: Share, directory: str, path: str, item: DirectoryItem) -> None:
         """Raise `InvalidSpec` if the name is one that the server has made up for another."""

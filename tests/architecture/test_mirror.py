@@ -39,7 +39,7 @@ TESTED_ELSEWHERE = {
     "storage/engine.py": "tests/storage/test_engines.py",
     **{
         f"storage/smb/{name}.py": "tests/servers/test_smb.py"
-        for name in ("connections", "login", "reads", "store", "writes")
+        for name in ("connections", "login", "store", "writes")
     },
     "storage/smb/nt_status.py": "tests/storage/smb/test_errors.py",
 }

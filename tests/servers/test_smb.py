@@ -190,6 +190,18 @@ async def test_many_names_in_one_directory(server: Samba, folder: Path, fresh) -
     assert len(await listed(opened(server, fresh))) == 5000
 
 
+async def test_links_are_followed_but_not_upwards(server: Samba, folder: Path, fresh) -> None:
+    (folder / "sub/deep").mkdir(parents=True)
+    (folder / "sub/deep/c").write_bytes(b"1")
+    (folder / "other").symlink_to("sub/deep")
+    (folder / "file").symlink_to("sub/deep/c")
+    (folder / "sub/up").symlink_to("..")
+    (folder / "sub/deep/self").symlink_to(".")
+    store = opened(server, fresh)
+    assert await store.children() == ["file", "other/", "sub/"]
+    assert await listed(store) == {"sub/deep/c": 1, "other/c": 1, "file": 1}
+
+
 # Who may do what.
 
 
