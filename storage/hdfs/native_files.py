@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import islice
 from threading import Lock
 from typing import TypeVar
 
@@ -24,6 +25,8 @@ from podferry.storage.timeouts_and_limits import Limits
 from podferry.storage.write_body import BodySource
 
 T = TypeVar("T")
+PAGE_FILES = 1000
+"""Of one response to a listing, by default (dfs.ls.limit)."""
 PANIC = "PanicException"
 """Of Rust, derived from BaseException: nobody else may take it for the end of the process."""
 
@@ -49,7 +52,7 @@ class NativeFiles:
         self._replication = replication
         self._lock = Lock()
         self._client: hdfs_native.Client | None = None
-        self._threads = ThreadPoolExecutor(limits.worker_threads, "hdfs")
+        self._threads = _executor(limits)
         self._seconds = limits.connect_seconds + limits.stall_seconds + limits.retry_seconds
 
     async def status(self, path: str) -> FileStatus:
@@ -58,8 +61,10 @@ class NativeFiles:
 
     async def list(self, path: str) -> list[FileStatus]:
         """See `HadoopFiles.list`."""
-        seconds = self._limits.request_seconds
-        found = await self._call(path, lambda client: list(client.list_status(path)), seconds)
+        pages = await self._call(path, lambda client: iter(client.list_status(path)), self._seconds)
+        found: list[hdfs_native.FileStatus] = []
+        while page := await self._call(path, lambda _: list(islice(pages, PAGE_FILES)), self._seconds):
+            found += page
         if len(found) == 1 and found[0].path == path and not found[0].isdir:
             return [_status(found[0], "")]
         return [_status(each) for each in found]
@@ -104,13 +109,22 @@ class NativeFiles:
             self._client = None
 
     async def _call(self, path: str, work: Callable[[hdfs_native.Client], T], seconds: float) -> T:
-        loop = asyncio.get_running_loop()
+        loop, threads = asyncio.get_running_loop(), self._threads
         try:
             async with asyncio.timeout(seconds):
-                return await loop.run_in_executor(self._threads, self._explained, path, work)
+                return await loop.run_in_executor(threads, self._explained, path, work)
         except TimeoutError as error:
+            self._abandon(threads)
             evidence = f"no response in {seconds:.0f} s"
             raise hadoop_error("unreachable", self._location, path.strip("/"), evidence) from error
+
+    def _abandon(self, threads: ThreadPoolExecutor) -> None:
+        """Leave threads whose call does not return, and its connection; hdfs-native itself waits for ever."""
+        with self._lock:
+            if self._threads is threads:
+                threads.shutdown(wait=False)
+                self._threads = _executor(self._limits)
+                self._client = None
 
     def _explained(self, path: str, work: Callable[[hdfs_native.Client], T]) -> T:
         try:
@@ -127,6 +141,10 @@ class NativeFiles:
             if self._client is None:
                 self._client = self._connect()
             return self._client
+
+
+def _executor(limits: Limits) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(limits.worker_threads, "hdfs")
 
 
 def _write(writer: hdfs_native.FileWriter, part: bytes, client: hdfs_native.Client) -> None:

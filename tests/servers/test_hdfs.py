@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import Callable
 
 import pytest
@@ -183,6 +184,18 @@ async def test_the_other_protocols_port_is_named(hadoop: Hadoop, scheme: str) ->
     assert isinstance(error, Unavailable if scheme == "hdfs" else InvalidSpec)
     assert other in str(error)
     await store.close()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+async def test_a_server_that_does_not_respond_blocks_no_later_call(scheme: str) -> None:
+    limits = Limits(retries=0, retry_seconds=0, stall_seconds=0.5, connect_seconds=0.5, worker_threads=2)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        store = open_store(parse_uri(f"{scheme}://127.0.0.1:{listener.getsockname()[1]}/x"), limits=limits)
+        for _ in range(2):
+            calls = (store.stat("a"), store.children(), store.stat("b"))
+            for error in await asyncio.gather(*calls, return_exceptions=True):
+                assert isinstance(error, Unavailable), error
+        await store.close()
 
 
 async def test_an_unknown_nameservice_is_named() -> None:
