@@ -23,6 +23,7 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
         exclusive_create: See `Store.exclusive_create`.
         resumed_uploads: Whether a large upload resumes after a restart: `Store.multipart`.
         server_copy: See `Store.server_copy`.
+        refused_characters: Those that the store cannot keep in a name: a write of one is refused.
         connection_pool: Whether files are fetched by podferry's own connections: `Store.request_builder`.
     """
 
@@ -37,6 +38,7 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
     resumed_uploads: bool = False
     server_copy: bool = False
     connection_pool: bool = False
+    refused_characters: str = ""
 
 
 class Engine(msgspec.Struct, frozen=True, kw_only=True):

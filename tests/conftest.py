@@ -21,10 +21,8 @@ settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("podferry")
 
 pytest.register_assert_rewrite(  # before any test imports them
-    "tests.support.store_contract",
-    "tests.support.multipart_contract",
+    "podferry.storage.contract_suite",
     "tests.support.request_builder_contract",
-    "tests.support.server_copy_contract",
 )
 
 # In the background of a shell and under nohup they are ignored. Programs that tests start would inherit that,

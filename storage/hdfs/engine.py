@@ -15,6 +15,7 @@ HDFS = Engine(
             credentials=("HADOOP_USER_NAME", "HADOOP_CONF_DIR", "HDFS_PRINCIPAL", "HDFS_KEYTAB"),
             checksums="CRC32C of blocks",
             exclusive_create=True,
+            refused_characters=":",
         ),
     ),
 )

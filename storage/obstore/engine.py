@@ -38,6 +38,7 @@ OBSTORE = Engine(
             credentials=AZURE_KEYS,
             checksums="MD5",
             exclusive_create=True,
+            refused_characters="\\",  # Azure would store a slash
             resumed_uploads=True,
             connection_pool=True,
         ),

@@ -12,6 +12,7 @@ WEBHDFS = Engine(
             tested_on="Apache Hadoop",
             credentials=("HADOOP_USER_NAME", "HADOOP_CONF_DIR", "WEBHDFS_DELEGATION_TOKEN"),
             exclusive_create=True,
+            refused_characters=":",
             connection_pool=True,
         ),
     ),

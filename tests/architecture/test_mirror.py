@@ -45,13 +45,14 @@ TESTED_ELSEWHERE = {
 }
 """Modules of values or protocols, or started as processes, and the tests that run them."""
 
-DECLARATIONS = "storage/*/engine.py"
-"""What engines declare: tests/storage/test_engines.py compares it with what they open."""
+UNMIRRORED = ("storage/*/engine.py", "storage/contract_suite/*.py")
+"""Declarations, which tests/storage/test_engines.py compares with what is opened; tests of all engines."""
 
 SUITES = {
     "tests/storage/oss/test_imitation.py",
     "tests/storage/test_hostile.py",
     "tests/storage/test_store_contract.py",
+    "tests/storage/test_third_party_engine.py",
     "tests/storage/test_unlistable.py",
     "tests/webhook/test_golden.py",
 }
@@ -74,7 +75,7 @@ def modules(folder: str) -> list[str]:
     return [
         module
         for module in found
-        if not module.endswith("__init__.py") and not PurePosixPath(module).match(DECLARATIONS)
+        if not module.endswith("__init__.py") and not any(map(PurePosixPath(module).match, UNMIRRORED))
     ]
 
 

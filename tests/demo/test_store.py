@@ -9,9 +9,9 @@ import pytest
 
 from demo.store import BUCKET, environment, object_store
 from podferry.contract.uri import Uri
+from podferry.storage.contract_suite.store import *  # noqa: F403
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
-from tests.support.store_contract import *  # noqa: F403
 
 COUNTER = itertools.count()
 

@@ -4,10 +4,10 @@ import pytest
 
 from podferry.contract.errors import AccessDenied, BucketNotFound, FerryError, NotFound
 from podferry.contract.uri import Uri
+from podferry.storage.contract_suite.multipart import *  # noqa: F403
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
-from tests.support.multipart_contract import *  # noqa: F403
 from tests.support.real_servers import AZURITE_ACCOUNT, AZURITE_KEY
 
 KEYS = {"AZURE_STORAGE_ACCOUNT_NAME": AZURITE_ACCOUNT, "AZURE_STORAGE_ACCOUNT_KEY": AZURITE_KEY}

@@ -6,10 +6,10 @@ import pytest
 
 from podferry.contract.errors import BucketNotFound, Unavailable
 from podferry.contract.uri import Uri
+from podferry.storage.contract_suite.multipart import *  # noqa: F403
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
-from tests.support.multipart_contract import *  # noqa: F403
 
 KEYS = {"GOOGLE_SKIP_SIGNATURE": "true"}
 LIMITS = Limits(retries=1, retry_seconds=5, part_bytes=5 << 20)

@@ -17,13 +17,13 @@ from podferry.contract.errors import (
     Unavailable,
 )
 from podferry.contract.uri import Uri, parse_uri
+from podferry.storage.contract_suite.store import *  # noqa: F403
 from podferry.storage.factory import open_store
 from podferry.storage.listing.dataset import open_dataset
 from podferry.storage.store import Store, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import Limits
 from tests.support.client_connections import client_connections
 from tests.support.hadoop import Hadoop
-from tests.support.store_contract import *  # noqa: F403
 
 SCHEMES = ("hdfs", "webhdfs")
 LIMITS = Limits(retries=1, retry_seconds=5)

@@ -6,10 +6,10 @@ import pytest
 from podferry.contract.errors import AccessDenied, BucketNotFound, FerryError, NotFound, Unavailable
 from podferry.contract.uri import Uri
 from podferry.storage.checksum.checksums import object_checksum
+from podferry.storage.contract_suite.multipart import *  # noqa: F403
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
-from tests.support.multipart_contract import *  # noqa: F403
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}
 LIMITS = Limits(retries=1, retry_seconds=5)

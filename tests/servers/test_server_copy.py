@@ -4,11 +4,11 @@ import pytest
 
 from podferry.contract.uri import Uri
 from podferry.storage.checksum.checksums import ChecksumKind
+from podferry.storage.contract_suite.server_copy import *  # noqa: F403
 from podferry.storage.factory import open_store
 from podferry.storage.s3.stored_object import describe
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
-from tests.support.server_copy_contract import *  # noqa: F403
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key-of-tests", "AWS_SECRET_ACCESS_KEY": "secret-of-tests"}
 SERVERS = {

@@ -8,12 +8,12 @@ import pytest
 
 from podferry.contract.errors import AccessDenied, AlreadyExists, BucketNotFound, NotFound, Unavailable
 from podferry.contract.uri import Uri
+from podferry.storage.contract_suite.store import *  # noqa: F403
 from podferry.storage.factory import open_store
 from podferry.storage.network.settings import read_network
 from podferry.storage.store import StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import Limits
 from tests.support.real_servers import AZURITE_ACCOUNT, AZURITE_KEY
-from tests.support.store_contract import *  # noqa: F403
 
 FSSPEC = (("engine", "fsspec"),)
 LIMITS = Limits(retries=1, retry_seconds=5, part_bytes=5 << 20)

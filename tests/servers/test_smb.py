@@ -21,6 +21,7 @@ from podferry.contract.errors import (
     Unavailable,
 )
 from podferry.contract.uri import Uri, parse_uri
+from podferry.storage.contract_suite.store import *  # noqa: F403
 from podferry.storage.factory import open_store
 from podferry.storage.listing.dataset import open_dataset
 from podferry.storage.store import StoreConfig, WriteMode
@@ -29,7 +30,6 @@ from tests.support.client_connections import client_connections
 from tests.support.patience import PATIENCE
 from tests.support.reserved_port import reserved_port
 from tests.support.samba import KEYS, LIMITED, PASSWORD, Samba, samba
-from tests.support.store_contract import *  # noqa: F403
 
 QUICK = Limits(connect_seconds=2, stall_seconds=10, retries=1, retry_seconds=2, part_bytes=5 << 20)
 CONFIG = StoreConfig(credentials=KEYS)

@@ -18,6 +18,7 @@ from podferry.contract.errors import (
     Unavailable,
 )
 from podferry.contract.uri import Uri
+from podferry.storage.contract_suite.store import *  # noqa: F403
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import Limits
@@ -25,7 +26,6 @@ from tests.support.cut_relay import cut_relay
 from tests.support.nginx import nginx
 from tests.support.request_builder_contract import *  # noqa: F403
 from tests.support.staged import staged
-from tests.support.store_contract import *  # noqa: F403
 from tests.support.webdav_servers import KEYS, SERVERS
 
 CONFIG = StoreConfig(credentials=KEYS)

@@ -4,9 +4,9 @@ import pytest
 
 from podferry.contract.errors import NotFound, Unavailable
 from podferry.contract.uri import Uri
+from podferry.storage.contract_suite.multipart import *  # noqa: F403
 from podferry.storage.factory import open_store
 from podferry.storage.multipart import part_bytes_for
-from tests.support.multipart_contract import *  # noqa: F403
 
 KINDS = {"memory": 1000, "local": 4096, "s3": 5 << 20}
 

@@ -5,10 +5,10 @@ import pytest
 from podferry.contract.errors import Corrupt
 from podferry.contract.uri import Uri, parse_uri
 from podferry.storage.checksum.checksums import ChecksumKind, checksum_of
+from podferry.storage.contract_suite.server_copy import *  # noqa: F403
 from podferry.storage.factory import open_store
 from podferry.storage.server_copy import StoredObject, checked_copy
 from podferry.storage.store import StoreConfig
-from tests.support.server_copy_contract import *  # noqa: F403
 
 
 @pytest.fixture(params=["memory", "local", "obstore s3"])

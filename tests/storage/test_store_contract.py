@@ -3,8 +3,8 @@
 import pytest
 
 from podferry.contract.uri import Uri
+from podferry.storage.contract_suite.store import *  # noqa: F403
 from podferry.storage.factory import open_store
-from tests.support.store_contract import *  # noqa: F403
 
 FSSPEC = (("engine", "fsspec"),)
 

@@ -12,8 +12,8 @@ import urllib.request
 import alibabacloud_oss_v2 as sdk
 import pytest
 
+from podferry.storage.contract_suite.inputs import ODD_NAMES
 from tests.support.oss.sdk_client import client_of
-from tests.support.store_contract import ODD_NAMES
 
 PART = 100 * 1024
 

@@ -5,13 +5,13 @@ import pytest
 from podferry.contract.errors import AccessDenied, BucketNotFound, Unavailable
 from podferry.contract.uri import Uri
 from podferry.storage.checksum.checksums import ChecksumKind, crc, crc64
+from podferry.storage.contract_suite.multipart import *  # noqa: F403
+from podferry.storage.contract_suite.multipart import send_all
 from podferry.storage.factory import open_store
 from podferry.storage.multipart import UploadedPart
 from podferry.storage.oss.multipart import combined_crc, completion_xml
 from podferry.storage.store import StoreConfig
 from tests.storage.oss.conftest import KEYS
-from tests.support.multipart_contract import *  # noqa: F403
-from tests.support.multipart_contract import send_all
 
 XZ = ChecksumKind.CRC64XZ
 

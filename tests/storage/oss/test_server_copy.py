@@ -5,11 +5,11 @@ import pytest
 from podferry.contract.errors import Unavailable
 from podferry.contract.uri import Uri
 from podferry.storage.checksum.checksums import ChecksumKind
+from podferry.storage.contract_suite.server_copy import *  # noqa: F403
 from podferry.storage.factory import open_store
 from podferry.storage.oss.server_copy import OssServerCopy
 from podferry.storage.store import StoreConfig
 from tests.storage.oss.conftest import KEYS
-from tests.support.server_copy_contract import *  # noqa: F403
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import pytest
 
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
+from podferry.storage.contract_suite.store import *  # noqa: F403
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 from tests.storage.oss.conftest import KEYS
-from tests.support.store_contract import *  # noqa: F403
 
 
 @pytest.fixture

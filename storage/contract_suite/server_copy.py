@@ -6,7 +6,7 @@ import os
 import pytest
 
 from podferry.contract.errors import InvalidSpec, NotFound
-from tests.support.store_contract import ODD_NAMES, names
+from podferry.storage.contract_suite.inputs import ODD_NAMES, names
 
 
 async def test_a_copy_has_the_bytes_and_the_source_stays(store):

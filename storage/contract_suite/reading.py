@@ -1,0 +1,72 @@
+"""Reading: ranges, versions, what is missing."""
+
+import asyncio
+
+import pytest
+
+from podferry.contract.errors import Changed, Corrupt, NotFound
+from podferry.storage.contract_suite.inputs import names
+from podferry.storage.store import Store
+
+
+async def test_what_is_written_is_read(store: Store) -> None:
+    await store.write("a/b", b"0123456789")
+    assert bytes(await store.read("a/b")) == b"0123456789"
+    assert bytes(await store.read("a/b", 3, 4)) == b"3456"
+    assert bytes(await store.read("a/b", 7)) == b"789"
+    assert bytes(await store.read("a/b", 0, 10)) == b"0123456789"
+    assert bytes(await store.read("a/b", 9, 1)) == b"9"
+
+
+async def test_reading_nothing_is_reading(store: Store) -> None:
+    await store.write("a", b"0123")
+    assert bytes(await store.read("a", 2, 0)) == b""
+    assert bytes(await store.read("a", 4)) == b""
+    with pytest.raises(NotFound):
+        await store.read("none", 0, 0)
+
+
+@pytest.mark.parametrize(("start", "length"), [(0, 11), (5, 6), (10, 1), (25, 5)])
+async def test_reading_past_the_end_is_corrupt(store: Store, start: int, length: int) -> None:
+    await store.write("a", b"0123456789")
+    with pytest.raises(Corrupt, match="requested"):
+        await store.read("a", start, length)
+
+
+async def test_a_missing_object_is_not_found(store: Store) -> None:
+    await store.write("a/b", b"1")
+    for name in ("none", "a", "a/b/c", "a/none"):
+        with pytest.raises(NotFound):
+            await store.stat(name)
+        with pytest.raises(NotFound):
+            await store.read(name)
+
+
+async def test_overwriting_changes_content_and_tag(store: Store) -> None:
+    await store.write("a", b"old")
+    before = await store.stat("a")
+    assert bytes(await store.read("a", tag=before.tag)) == b"old"
+    await store.write("a", b"newer")
+    assert bytes(await store.read("a")) == b"newer"
+    assert (await store.stat("a")).tag != before.tag
+    for start, length in ((0, None), (0, 2), (1, None), (0, 0)):
+        with pytest.raises(Changed):
+            await store.read("a", start, length, tag=before.tag)
+
+
+async def test_an_object_of_another_size_than_listed_has_changed(store: Store) -> None:
+    """A listing may be wrong; without tags only the size shows it."""
+    await store.write("a", b"0123456789")
+    for start, length in ((0, None), (0, 4), (4, 6), (0, 10), (7, None), (0, 0)):
+        expected = b"0123456789"[start : None if length is None else start + length]
+        assert bytes(await store.read("a", start, length, size=10)) == expected
+        for size in (4, 11, 0):
+            with pytest.raises(Changed, match="10 bytes"):
+                await store.read("a", start, length, size=size)
+
+
+async def test_calls_run_concurrently(store: Store) -> None:
+    await asyncio.gather(*(store.write(f"c/{i}", bytes([i]) * i) for i in range(24)))
+    read = await asyncio.gather(*(store.read(f"c/{i}") for i in range(24)))
+    assert [bytes(data) for data in read] == [bytes([i]) * i for i in range(24)]
+    assert len(await names(store)) == 24
