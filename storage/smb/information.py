@@ -17,8 +17,9 @@ _SET_INFO = struct.Struct("<HBBIHHI16s")
 _RENAME = struct.Struct("<B7xQI")
 _LENGTH = struct.Struct("<I")
 
-DIRECTORY_CLASS, ALL_CLASS, RENAME_CLASS, DISPOSITION_CLASS = 38, 18, 10, 13
-"""FileIdFullDirectoryInformation, FileAllInformation, FileRenameInformation, FileDispositionInformation."""
+DIRECTORY_CLASS, ALL_CLASS, RENAME_CLASS, LINK_CLASS, DISPOSITION_CLASS = 38, 18, 10, 11, 13
+"""FileIdFullDirectoryInformation, FileAllInformation, FileRenameInformation,
+FileLinkInformation, FileDispositionInformation."""
 NAME_OFFSET = 96
 """Of the name, in FileAllInformation."""
 NAME_BYTES = 64 * 1024 - 512
@@ -81,6 +82,12 @@ def rename(handle: bytes, path: str, *, replace: bool) -> Request:
     """Give an open file another name."""
     name = path.encode("utf-16-le", "surrogatepass")
     return _set_info(RENAME_CLASS, _RENAME.pack(replace, 0, len(name)) + name, handle)
+
+
+def link(handle: bytes, path: str) -> Request:
+    """Give an open file a second name, which must be free."""
+    name = path.encode("utf-16-le", "surrogatepass")
+    return _set_info(LINK_CLASS, _RENAME.pack(False, 0, len(name)) + name, handle)
 
 
 def set_deleted(deleted: bool, handle: bytes = SAME_FILE) -> Request:

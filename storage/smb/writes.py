@@ -1,9 +1,12 @@
 """Writes files of a share: whole, or not at all.
 
 A file is written under a temporary name and renamed. A rename that refuses a name that is taken is no proof
-that no other did the same: Samba looks and then renames. So an exclusive write creates the file under its own
-name, which only one of several can; it is marked as deleted at once and until it is complete. Nobody can open
-it before, and if the connection is lost, the server removes it.
+that no other did the same: Samba looks and then renames. So an exclusive write gives the file its name by a
+hard link, which fails if the name is taken.
+
+On a share without hard links, as Azure's, the file is created under its own name, which only one of several
+can; it is marked as deleted at once and until it is complete. Nobody can open it before, and a server removes
+it if the connection is lost. At Samba that is no way: it creates a file, and then looks who has it open.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from podferry.storage.object_names import temporary_name
 from podferry.storage.smb.connection import Connection
 from podferry.storage.smb.directories import Lister
 from podferry.storage.smb.file_names import server_name, server_path
-from podferry.storage.smb.information import rename, set_deleted
+from podferry.storage.smb.information import link, rename, set_deleted
 from podferry.storage.smb.login import Share
 from podferry.storage.smb.messages import (
     SHARE_NOTHING,
@@ -54,6 +57,9 @@ BEING_CREATED = frozenset({SHARING_VIOLATION, DELETE_PENDING})
 PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """Seconds between attempts while a file is in use."""
 MISSING = 0xC0000034
+NO_LINKS = frozenset({0xC0000002, 0xC0000003, 0xC000000D, 0xC0000010, 0xC00000BB, ACCESS_DENIED})
+"""How servers refuse hard links that they do not have: not implemented, invalid class, parameter or request,
+not supported; Samba says "access denied" for what its file system does not permit."""
 
 
 class Writer:
@@ -86,13 +92,28 @@ class Writer:
 
     async def create(self, share: Share, name: str, body: bytes) -> None:
         """Create a file that does not exist; raises `StatusError` if it does."""
-        target = self._path(name)
+        target, temporary = self._path(name), self._path(temporary_name(name))
         await self._check_case(share, name)
+        connection = share.connection
+        handle = await self._create(connection, temporary, Access.WRITE, SHARE_NOTHING)
+        try:
+            await self._write_all(share, handle, 0, memoryview(body))
+            await answered(connection, flush(handle))
+            (linked,) = await connection.call(link(handle, target))
+        finally:
+            with suppress(ConnectionLost):
+                await asyncio.shield(connection.call(set_deleted(True, handle), close(handle)))
+        if linked.status in NO_LINKS:
+            await self._create_in_place(share, target, body)
+        elif linked.status != SUCCESS:
+            raise StatusError(linked.status)
+
+    async def _create_in_place(self, share: Share, target: str, body: bytes) -> None:
+        """Create a file under its own name, deleted until it is complete."""
         connection = share.connection
         handle = await self._create_exclusively(connection, target)
         try:
-            if body:
-                await self._write_all(share, handle, 0, memoryview(body))
+            await self._write_all(share, handle, 0, memoryview(body))
             await answered(connection, flush(handle))
             await answered(connection, set_deleted(False, handle))
         except BaseException:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ import pytest
 
 from podferry.contract.errors import (
     AccessDenied,
+    AlreadyExists,
     BucketNotFound,
     CredentialsMissing,
     FerryError,
@@ -24,6 +27,7 @@ from podferry.contract.uri import Uri, parse_uri
 from podferry.storage.contract_suite.store import *  # noqa: F403
 from podferry.storage.factory import open_store
 from podferry.storage.listing.dataset import open_dataset
+from podferry.storage.smb.messages import Command, Request
 from podferry.storage.store import StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import Limits
 from tests.support.client_connections import client_connections
@@ -316,7 +320,31 @@ async def test_a_server_that_stops_is_neither_empty_nor_without_the_file(tmp_pat
             await call
 
 
-async def test_a_lost_exclusive_write_leaves_nothing(server: Samba, fresh) -> None:
+@pytest.fixture(params=["hard links", "no hard links"])
+def links(request, monkeypatch) -> None:
+    """Whether the share has them: Azure's has none."""
+    if request.param == "no hard links":
+
+        def unknown(handle: bytes, path: str) -> Request:
+            return Request(
+                Command.SET_INFO, struct.pack("<HBBIHHI16s", 33, 1, 99, 1, 96, 0, 0, handle) + b"1"
+            )
+
+        monkeypatch.setattr("podferry.storage.smb.writes.link", unknown)
+
+
+async def test_exclusive_writes(server: Samba, fresh, links) -> None:
+    store = opened(server, fresh)
+    data = os.urandom(3 << 20)
+    await store.write("d/a", data, WriteMode.CREATE)
+    with pytest.raises(AlreadyExists):
+        await store.write("d/a", b"other", WriteMode.CREATE)
+    assert bytes(await store.read("d/a")) == data
+    assert [path.name for path in (server.files / fresh / "d").iterdir()] == ["a"]
+    await store.close()
+
+
+async def test_a_lost_exclusive_write_leaves_nothing(server: Samba, fresh, links) -> None:
     store, other = opened(server, fresh), opened(server, fresh)
     await store.write("z", b"1")
     (share,) = store._connections._shares
@@ -334,6 +362,32 @@ async def test_a_lost_exclusive_write_leaves_nothing(server: Samba, fresh) -> No
     assert bytes(await other.read("a")) == b"45"
     await store.close()
     await other.close()
+
+
+async def test_of_many_creators_with_connections_of_their_own_one_wins(server: Samba, fresh) -> None:
+    """And nobody reads less than what the winner wrote."""
+    stores = [opened(server, fresh) for _ in range(6)]
+    await asyncio.gather(*(store.children() for store in stores))
+
+    async def create(number: int, name: str) -> int:
+        await stores[number].write(name, bytes([number]) * 70_000, WriteMode.CREATE)
+        return number
+
+    async def looked(name: str) -> list[bytes]:
+        found = []
+        for _ in range(20):
+            with contextlib.suppress(NotFound, Unavailable):
+                found.append(bytes(await stores[0].read(name)))
+        return found
+
+    for name in ("d/one", "d/two", "d/three", "four"):
+        creating = [create(number, name) for number in range(6)]
+        *results, seen = await asyncio.gather(*creating, looked(name), return_exceptions=True)
+        (winner,) = [result for result in results if isinstance(result, int)]
+        assert all(isinstance(result, AlreadyExists) for result in results if not isinstance(result, int))
+        assert {*seen, bytes(await stores[1].read(name))} == {bytes([winner]) * 70_000}
+    for store in stores:
+        await store.close()
 
 
 async def test_an_address_of_ipv6(server: Samba, folder: Path, fresh) -> None:

@@ -51,3 +51,10 @@ def test_no_response_is_read_beyond_its_end(data, offset):
             read(response(data, offset))
         except ProtocolError:
             continue
+
+
+def test_a_second_name_replaces_nothing():
+    body = i.link(b"h" * 16, "d\\a").body
+    assert body[3] == i.LINK_CLASS
+    assert body[32] == 0
+    assert body.endswith("d\\a".encode("utf-16-le"))
