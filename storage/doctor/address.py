@@ -13,6 +13,13 @@ from podferry.storage.store import Store, StoreConfig
 DEFAULT_PORTS = {"sftp": 22, "ssh": 22, "ftp": 21, "ftps": 990, "smb": 445}
 """Of schemes whose URI names the host. Source: IANA's registry of service names and port numbers."""
 
+OWN_ENCRYPTION = {
+    "sftp": "not used: SSH encrypts instead",
+    "ssh": "not used: SSH encrypts instead",
+    "ftps": "begins as the engine does it: see the check `list`",
+}
+"""What to say of schemes whose engines encrypt in another way than from the first byte."""
+
 
 class ServerAddress(msgspec.Struct, frozen=True):
     """A server.
@@ -20,10 +27,12 @@ class ServerAddress(msgspec.Struct, frozen=True):
     Attributes:
         origin: Where to connect, and whether with TLS.
         speaks_http: Whether a plain HTTP request gets a response.
+        encryption: How the engine encrypts without TLS from the first byte; empty if it does not.
     """
 
     origin: Origin
     speaks_http: bool
+    encryption: str = ""
 
 
 def address_of(store: Store, uri: Uri, config: StoreConfig) -> ServerAddress | None:
@@ -41,4 +50,5 @@ def _host_of(uri: Uri) -> ServerAddress | None:
         return None
     split = urlsplit(f"//{uri.bucket}")
     port = split.port or DEFAULT_PORTS[uri.scheme]
-    return ServerAddress(Origin(split.hostname or "", port, tls=False), speaks_http=False)
+    origin = Origin(split.hostname or "", port, tls=False)
+    return ServerAddress(origin, speaks_http=False, encryption=OWN_ENCRYPTION.get(uri.scheme, ""))

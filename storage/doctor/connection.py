@@ -86,7 +86,7 @@ async def _spoken(address: ServerAddress, seconds: float) -> list[Finding]:
         return [Finding("TLS", Outcome.FAILED, f"no handshake ({_why(error)})", remedy)]
     try:
         clock = [await _clock((reader, writer), origin.host, seconds)] if address.speaks_http else []
-        return [_encryption(writer), *clock]
+        return [_encryption(writer, address), *clock]
     finally:
         await _close(writer)
 
@@ -96,10 +96,10 @@ def _untrusted(error: ssl.SSLCertVerificationError) -> Finding:
     return Finding("TLS", Outcome.FAILED, f"the certificate is not valid: {error.verify_message}", remedy)
 
 
-def _encryption(writer: asyncio.StreamWriter) -> Finding:
+def _encryption(writer: asyncio.StreamWriter, address: ServerAddress) -> Finding:
     connection = writer.get_extra_info("ssl_object")
     if connection is None:
-        return skipped("TLS", "not used: what is sent can be read on the way")
+        return skipped("TLS", address.encryption or "not used: what is sent can be read on the way")
     certificate = connection.getpeercert() or {}
     return ok(
         "TLS", f"{connection.version()}, certificate valid until {certificate.get('notAfter', 'unknown')}"

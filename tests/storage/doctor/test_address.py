@@ -4,7 +4,7 @@ from podferry.contract.uri import parse_uri
 from podferry.storage.doctor.address import address_of
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
-from tests.support.store_calls import KEYS
+from tests.support.declared import KEYS
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,16 @@ async def test_where_the_server_is(uri, endpoint, place):
     found = address_of(store, parsed, config)
     await store.close()
     assert (found and (found.origin.host, found.origin.port, found.origin.tls)) == place
+
+
+@pytest.mark.parametrize(
+    ("scheme", "words"), [("sftp", "SSH"), ("ssh", "SSH"), ("ftps", "engine"), ("ftp", "")]
+)
+async def test_who_encrypts_without_tls_from_the_first_byte_is_told(scheme, words):
+    parsed, config = parse_uri(f"{scheme}://me@host/x"), StoreConfig(credentials=KEYS)
+    store = open_store(parsed, config)
+    found = address_of(store, parsed, config)
+    await store.close()
+    assert found is not None
+    assert words in found.encryption
+    assert bool(words) == bool(found.encryption)

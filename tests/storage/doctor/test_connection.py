@@ -6,9 +6,9 @@ from aiohttp import web
 from podferry.storage.doctor.finding import Outcome
 from podferry.storage.network.settings import read_network
 from podferry.storage.store import StoreConfig
+from tests.support.declared import KEYS
 from tests.support.doctor_site import findings
 from tests.support.reserved_port import reserved_port
-from tests.support.store_calls import KEYS
 
 
 async def test_the_certificate_of_a_private_ca(moto_over_tls, private_ca, tmp_path):
