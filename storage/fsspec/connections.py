@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
+import aiohttp
 import fsspec
 import fsspec.asyn
 import fsspec.core
@@ -14,7 +15,7 @@ from fsspec.dircache import DirCache
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.fsspec.install_hints import missing_package
-from podferry.storage.fsspec.options import HDFS_SCHEMES, HTTP_SCHEMES, Options
+from podferry.storage.fsspec.options import GOOGLE_SCHEMES, HDFS_SCHEMES, HTTP_SCHEMES, TLS, Options
 
 SESSION_ATTRIBUTES = ("_s3creator", "_session")
 """Attributes with the HTTP session of s3fs, gcsfs and fsspec's HTTP, which have no public way to close it."""
@@ -45,6 +46,8 @@ def open_file_system(uri: Uri, options: Options) -> tuple[Any, str]:
     # As an option, this would reach constructors that do not know it, such as paramiko's `connect`.
     file_system.dircache = DirCache(use_listings_cache=False)
     file_system.use_listings_cache = False
+    if uri.scheme in GOOGLE_SCHEMES:
+        _trust(file_system)
     if uri.scheme in HDFS_SCHEMES:
         # Its own reads a path as a URL, and cuts off what follows a `#` or `?`.
         file_system._strip_protocol = _unchanged  # noqa: SLF001 - the only place that every call passes
@@ -57,6 +60,18 @@ def _opened(uri: Uri, options: Options) -> tuple[Any, str]:
         return fsspec.get_filesystem_class(uri.scheme)(**options), url
     file_system, root = fsspec.core.url_to_fs(url, **options)
     return file_system, root
+
+
+def _trust(file_system: Any) -> None:
+    """Give gcsfs's session a connector that trusts the certificates of the options."""
+    given = dict(file_system.session_kwargs)
+    if context := given.pop(TLS, None):
+
+        async def connector() -> aiohttp.TCPConnector:
+            return aiohttp.TCPConnector(ssl=context)
+
+        given["connector"] = fsspec.asyn.sync(file_system.loop, connector)
+    file_system.session_kwargs = given
 
 
 def _unchanged(path: str) -> str:

@@ -35,6 +35,8 @@ OBJECT_STORE_SCHEMES = frozenset({*S3_SCHEMES, *GOOGLE_SCHEMES, *AZURE_SCHEMES})
 EXCLUSIVE_CREATE_SCHEMES = frozenset({*S3_SCHEMES, *GOOGLE_SCHEMES, *AZURE_SCHEMES})
 """Here an exclusive create had exactly one winner in a race of eight writers."""
 
+TLS = "ssl"
+"""Among the options of gcsfs's session: the context for its connector, which its loop has to make."""
 GOOGLE_ADDRESS = "https://storage.googleapis.com"
 
 Options = dict[str, Any]
@@ -130,6 +132,14 @@ def _google(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Sto
     options: Options = {"token": google_token(variables)}
     if endpoint:
         options["endpoint_url"] = checked_endpoint(endpoint)
+    proxy = config.network.proxies.proxy_for(endpoint or GOOGLE_ADDRESS)
+    if proxy is not None:
+        options["session_kwargs"] = {"proxy": proxy.url}
+    if config.network.ca.pem:
+        options["session_kwargs"] = {
+            **options.get("session_kwargs", {}),
+            TLS: tls_context(config.network.ca.pem),
+        }
     if variables.get("GOOGLE_CLOUD_PROJECT"):
         options["project"] = variables["GOOGLE_CLOUD_PROJECT"]
     return options, location
