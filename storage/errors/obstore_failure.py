@@ -36,7 +36,8 @@ def described_failure(text: str) -> ObstoreFailure | None:
     if BARE_REDIRECT_PATTERN.search(text):
         return ObstoreFailure("region", 301)
     if refused := DELETE_FAILED_PATTERN.search(text):
-        return ObstoreFailure(code=refused[1])
+        status = int(refused[1]) if refused[1].isdecimal() else 0  # Azure's is the status
+        return ObstoreFailure(status=status, code="" if status else refused[1])
     if UNREADABLE_LISTING_PATTERN.search(text):
         return ObstoreFailure("unreadable", reason="the response is no listing")
     if response := WRONG_RESPONSE_PATTERN.search(text):

@@ -28,6 +28,10 @@ from podferry.contract.location_guards import (
         ("s3://data/team-?/*", "s3://data/team-7/x", True),
         ("file:///mnt/*", "file:///mnt/../etc", False),
         ("s3://DATA/*", "s3://data/x", False),
+        ("abfss://data/*", "abfss://data@other.dfs.core.windows.net/x", False),
+        ("abfss://data@lake.dfs.core.windows.net/", "abfss://data@other.dfs.core.windows.net/x", False),
+        ("abfss://data@lake.dfs.core.windows.net/", "abfss://data@lake.dfs.core.windows.net/x", True),
+        ("bos://data/*", "bos://data.bj.bcebos.com/x", False),
     ],
 )
 def test_allows(pattern: str, place: str, expected: bool) -> None:

@@ -19,6 +19,7 @@ Generic {
     ("text", "expected"),
     [
         (DELETED, ObstoreFailure(code="AccessDenied")),
+        (DELETED.replace("AccessDenied", "404"), ObstoreFailure(status=404)),
         ("source: RequestError { inner: BareRedirect }", ObstoreFailure("region", 301)),
         ("source: InvalidListResponse {", ObstoreFailure("unreadable", reason="the response is no listing")),
         ("source: UnexpectedRange {", ObstoreFailure("other response", reason="another range")),
