@@ -16,8 +16,7 @@ from tests.support.server_binaries import GO
 @contextmanager
 def serve(files: Path, folder: Path) -> Iterator[Served]:
     with fake_gcs(folder) as endpoint:
-        # gcsfs asks for a feature at its import that the emulator does not have, for a minute.
-        own = {"GOOGLE_SKIP_SIGNATURE": "true", "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false"}
+        own = {"GOOGLE_SKIP_SIGNATURE": "true"}
         remote = {
             "TYPE": "google cloud storage",
             "ANONYMOUS": "true",

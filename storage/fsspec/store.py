@@ -7,6 +7,7 @@ calls in parallel; others have one connection, so their calls queue.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -68,6 +69,10 @@ def open_fsspec(uri: Uri, config: StoreConfig, limits: Limits) -> FsspecStore:
         # It reads listings from a cache, which is off here: a dataset must not be one of a minute ago.
         what = "ossfs, the package of fsspec for oss://, cannot list without a cache"
         raise InvalidSpec.of(what, str(uri), "Leave ?engine=fsspec out")
+    if uri.scheme in GOOGLE_SCHEMES:
+        # Read when gcsfs is imported: with it, requests for the kind of a bucket go over gRPC, without the CA
+        # bundles and proxies of the store, and an emulator that has none delays the first call by a minute.
+        os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
     try:
         fsspec.get_filesystem_class(uri.scheme)
     except ImportError as error:

@@ -9,8 +9,6 @@ import pytest
 
 HERE = Path(__file__).parent
 
-# gcsfs decides at its import; with it, every first call to an emulator waits for a minute.
-os.environ["GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"] = "false"
 OTHERS_WARNINGS = (
     "ignore:The asyn(core|chat) module is deprecated:DeprecationWarning",  # pyftpdlib
     "ignore:Sending a large body directly:ResourceWarning",  # gcsfs

@@ -41,10 +41,7 @@ BUCKETS = {
         "azurite",
         {"AZURE_STORAGE_ACCOUNT_NAME": AZURITE_ACCOUNT, "AZURE_STORAGE_ACCOUNT_KEY": AZURITE_KEY},
     ),
-    "gs": (
-        "fake_gcs",
-        {"GOOGLE_SKIP_SIGNATURE": "true", "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false"},
-    ),
+    "gs": ("fake_gcs", {"GOOGLE_SKIP_SIGNATURE": "true"}),
 }
 
 
