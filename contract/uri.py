@@ -16,7 +16,7 @@ from podferry.contract.suggest import did_you_mean
 
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 ESCAPES = {"%": "%25", "#": "%23", "?": "%3F"}
-STORE_SCHEMES = "s3|s3a|gs|gcs|az|abfs|abfss|bos|oss|https?|hdfs|s?webhdfs|sftp|ssh|smb|ftp|webdavs?|hf|file"
+STORE_SCHEMES = "s3a?|gs|gcs|az|abfss?|bos|oss|https?|hdfs|s?webhdfs|sftp|ssh|smb|ftps?|webdavs?|hf|file"
 MISSPELLED_URI = re.compile(rf"({STORE_SCHEMES}):/*(.*)", re.IGNORECASE)
 """A scheme with the wrong slashes or letters: no path on a command line begins so by intention."""
 BUCKET_PATH = re.compile(r"[a-z0-9][a-z0-9.-]{2,62}/.*")
