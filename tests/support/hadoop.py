@@ -196,6 +196,7 @@ def _common(folder: Path, host: str, data_port: int) -> dict[str, str]:
         "dfs.namenode.name.dir": f"{folder}/name",
         "dfs.namenode.rpc-bind-host": host,
         "dfs.namenode.safemode.extension": "0",
+        "dfs.namenode.datanode.registration.ip-hostname-check": "false",  # addresses have no names
         "dfs.namenode.fs-limits.min-block-size": "1048576",
         "dfs.datanode.data.dir": f"{folder}/data",
         "dfs.datanode.address": f"{host}:{data_port}",
