@@ -108,7 +108,7 @@ def hadoop(
     found = _written(folder, folder, properties, data, java, f"{host}:{rpc}", f"{host}:{web}")
     node = found.command(f"{SERVERS}.namenode.NameNode")
     subprocess.run([*node, "-format", "-nonInteractive"], cwd=folder, capture_output=True, check=True)
-    with running(node, rpc, folder / "name.log"), _data_node(found, folder, host):
+    with running(node, rpc, folder / "name.log", host), _data_node(found, folder, host):
         _wait_until_writable(found, identity)
         yield found
 
@@ -171,7 +171,7 @@ class HighAvailability:
 
 def _data_node(found: Hadoop, folder: Path, host: str) -> contextlib.AbstractContextManager[None]:
     words = found.command(f"{SERVERS}.datanode.DataNode")
-    return running(words, found.data_port, folder / "data.log")
+    return running(words, found.data_port, folder / "data.log", host)
 
 
 def _wait_until_writable(found: Hadoop, identity: Mapping[str, str], seconds: float = 60) -> None:
