@@ -233,13 +233,12 @@ def _written(
 
 def serve(folder: Path, host: str, files: Path) -> None:
     """Serve a directory, with its name, until this process is terminated; `ready` has the addresses."""
-    ended = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     with hadoop(folder, host=host) as found:
         found.shell("-put", str(files), "/")
         (folder / "unready").write_text(f"{found.address} {found.web}")
         (folder / "unready").rename(folder / "ready")
-        ended.wait()
+        threading.Event().wait()
 
 
 if __name__ == "__main__":
