@@ -15,7 +15,7 @@ from podferry.storage.store import StoreConfig
 
 MAX_NAMES_SHOWN = 3
 """Suggestions in a message: enough to recognize a typo, few enough to read."""
-DIRECTORY_SCHEMES = ("file", "http", "https", "ftp", "ftps", "sftp", "ssh", "webdav", "webdavs")
+DIRECTORY_SCHEMES = ("file", "ftp", "ftps", "http", "https", "pvc", "sftp", "smb", "ssh", "webdav", "webdavs")
 """Of stores without buckets."""
 HINT_SECONDS = 10.0
 """Timeout of the search for suggestions: a flat bucket of millions of objects must not delay the error."""

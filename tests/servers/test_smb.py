@@ -18,6 +18,7 @@ from podferry.contract.errors import (
     AlreadyExists,
     BucketNotFound,
     CredentialsMissing,
+    EmptyDataset,
     FerryError,
     InvalidSpec,
     NotFound,
@@ -430,3 +431,16 @@ def test_a_get_loads_no_logs(server: Samba, folder: Path, fresh, tmp_path: Path)
     done = subprocess.run(command, capture_output=True, text=True, env=environ, check=False)
     assert done.stdout.splitlines()[-1:] == ["[]"], done.stderr
     assert (tmp_path / "got/a").read_bytes() == b"1"
+
+
+async def test_an_empty_dataset_is_named_and_similar_ones_are_suggested(
+    server: Samba, folder: Path, fresh
+) -> None:
+    (folder / "digits").mkdir()
+    (folder / "digits/a").write_bytes(b"1")
+    place = Uri("smb", server.address, f"share/{fresh}")
+    with pytest.raises(EmptyDataset, match=r"the dataset is empty.*Did you mean .*/digits\?"):
+        await open_dataset(place / "digit", CONFIG)
+    (server.files / "nothing").mkdir()
+    with pytest.raises(EmptyDataset, match="the dataset is empty"):
+        await open_dataset(Uri("smb", server.address, "share/nothing"), CONFIG)
