@@ -20,9 +20,12 @@ def _served(cluster: Cluster, files: Path, scheme: str) -> Iterator[Source]:
     folder = files / "hadoop"
     folder.mkdir()
     module = [sys.executable, "-m", "tests.support.hadoop"]
-    with cluster.run_in_network([*module, str(folder), cluster.host_address, str(files / "set")]):
+    command = [*module, str(folder), cluster.host_address, str(files / "set")]
+    with cluster.run_in_network(command) as server:
         ready = folder / "ready"
-        wait_until("HDFS to start", ready.exists, READY_SECONDS)
+        wait_until(
+            "HDFS to start", lambda: ready.exists() or server.process.poll() is not None, READY_SECONDS
+        )
         rpc, web = ready.read_text().split()
         root = f"{scheme}://{rpc if scheme == 'hdfs' else web}"
         user = {"HADOOP_USER_NAME": getpass.getuser()}
