@@ -1,11 +1,11 @@
-"""Retries a failed call: how often, and with which pauses. Which failures qualify is their type."""
+"""Retries a failed call, and says so in the log. Which failures qualify is their type."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from typing import TypeVar
 
-from podferry.contract.errors import TemporaryError
+from podferry.storage.retries import prepare_logs, retry_temporary
 
 T = TypeVar("T")
 
@@ -16,25 +16,14 @@ async def retry(
     """Await `operation()`, up to `attempts` times with growing pauses while it raises `TemporaryError`.
 
     With a `patience` in seconds, as often as it allows instead; no attempt starts later.
-
-    stamina costs as much as a small file: only an operation that has failed once pays for it.
     """
-    try:
-        return await operation()
-    except TemporaryError as error:
-        failure: TemporaryError | None = error
-    import stamina  # noqa: PLC0415 - most requests succeed, and what starts often must start quickly
+    return await retry_temporary(operation, attempts if patience is None else None, patience)
 
-    from podferry.sidecar.runtime.log_setup import configure_unless_done  # noqa: PLC0415 - as above
+
+def _configure_logs() -> None:
+    from podferry.sidecar.runtime.log_setup import configure_unless_done  # noqa: PLC0415 - loads much
 
     configure_unless_done()
-    limit = attempts if patience is None else None
-    async for attempt in stamina.retry_context(on=TemporaryError, attempts=limit, timeout=patience):
-        with attempt:
-            if failure is not None:
-                try:
-                    raise failure
-                finally:
-                    failure = None  # its traceback holds the data of the first attempt
-            return await operation()
-    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+prepare_logs.append(_configure_logs)

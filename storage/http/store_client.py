@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 
 import msgspec
-import stamina
 
-from podferry.contract.errors import FerryError, TemporaryError
+from podferry.contract.errors import FerryError
 from podferry.storage.errors.translate import StoreLocation, translate
 from podferry.storage.http.blocking_get import MAX_RESPONSE_BYTES, BlockingGets, Response
 from podferry.storage.network.settings import Network
 from podferry.storage.object_names import join
+from podferry.storage.retries import retry_temporary
 from podferry.storage.timeouts_and_limits import Limits
 
 if TYPE_CHECKING:
@@ -128,22 +128,17 @@ class StoreClient(ABC):
 
     async def fetch(self, request: StoreRequest, parse: Callable[[StoreResponse], T]) -> T:
         """What `parse` makes of the response; it may refuse it with an `StoreResponseError`. See `send`."""
-        attempts = stamina.retry_context(
-            on=TemporaryError,
-            attempts=request.attempts or self._limits.retries + 1,
-            timeout=self._limits.retry_seconds,
-            wait_jitter=0.2,
-            wait_max=5.0,
-        )
-        async for attempt in attempts:
-            with attempt:
-                try:
-                    found = parse(await self._attempt(request))
-                except _failures() as error:
-                    raise await self._explain(error, request.name) from error
-                self._answered = True
-                return found
-        raise AssertionError  # stamina raises the error of the last attempt
+
+        async def once() -> T:
+            try:
+                found = parse(await self._attempt(request))
+            except _failures() as error:
+                raise await self._explain(error, request.name) from error
+            self._answered = True
+            return found
+
+        attempts = request.attempts or self._limits.retries + 1
+        return await retry_temporary(once, attempts, self._limits.retry_seconds)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import aiohttp
 import msgspec
-import stamina
 from alibabacloud_oss_v2 import config as oss_config
 from alibabacloud_oss_v2 import credentials as oss_credentials
 from alibabacloud_oss_v2 import exceptions as oss_exceptions
@@ -19,7 +18,7 @@ from alibabacloud_oss_v2.aio import AsyncClient
 from alibabacloud_oss_v2.types import OperationInput
 from yarl import URL
 
-from podferry.contract.errors import FerryError, TemporaryError
+from podferry.contract.errors import FerryError
 from podferry.storage.errors.translate import store_error, translate
 from podferry.storage.http.blocking_get import MAX_RESPONSE_BYTES
 from podferry.storage.http.plain_session import BufferBody, body_of, open_session
@@ -29,6 +28,7 @@ from podferry.storage.oss.credentials import OssCredentials
 from podferry.storage.oss.endpoint import OssAccess
 from podferry.storage.oss.other_region import wrong_endpoint, wrong_region
 from podferry.storage.oss.response import NotFromOss, OssResponse, OssResponseError, checked
+from podferry.storage.retries import retry_temporary
 from podferry.storage.timeouts_and_limits import Limits
 
 T = TypeVar("T")
@@ -79,19 +79,13 @@ class OssClient:
 
     async def fetch(self, request: OssRequest, parse: Callable[[OssResponse], T]) -> T:
         """What `parse` makes of the response; it may refuse it with a `TemporaryError`. See `send`."""
-        attempts = stamina.retry_context(
-            on=TemporaryError,
-            attempts=self._limits.retries + 1,
-            timeout=self._limits.retry_seconds,
-            wait_jitter=0.2,
-            wait_max=5.0,
-        )
-        async for attempt in attempts:
-            with attempt:
-                response = await self._attempt(request)
-                self._answered = True
-                return parse(response)
-        raise AssertionError  # stamina raises the error of the last attempt
+
+        async def once() -> T:
+            response = await self._attempt(request)
+            self._answered = True
+            return parse(response)
+
+        return await retry_temporary(once, self._limits.retries + 1, self._limits.retry_seconds)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -80,6 +80,7 @@ def _command(path):
 
 def remote_verbs(directory):
     """Verbs that reach a store, with arguments."""
+    yield ["doctor", "s3://b/x"]
     yield ["explain", "--list", "--annotation", "dataset=s3://b/x"]
     yield ["dataset", "pack", "s3://b/x", f"{directory}/packed"]
     yield ["dataset", "get", "s3://b/x", f"{directory}/target"]

@@ -4,6 +4,7 @@ from contextlib import AsyncExitStack
 
 import msgspec
 import pytest
+import stamina
 from aiohttp import web
 
 from podferry.contract.uri import parse_uri
@@ -110,3 +111,10 @@ def quick():
 def impatient():
     """For servers that never respond."""
     return msgspec.structs.replace(QUICK, stall_seconds=1)
+
+
+@pytest.fixture
+def quick_retries():
+    """Without pauses."""
+    with stamina.set_testing(True, attempts=9, cap=True):
+        yield

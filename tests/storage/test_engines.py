@@ -39,7 +39,7 @@ def install(monkeypatch):
     """Installs a package with the entry point of a name."""
     engines.installed_engines.cache_clear()
     yield lambda name: monkeypatch.setattr(
-        engines, "entry_points", lambda group: [Mine(name, "package:name", group)]
+        "importlib.metadata.entry_points", lambda group: [Mine(name, "package:name", group)]
     )
     engines.installed_engines.cache_clear()
 

@@ -1,0 +1,52 @@
+"""Repeats a call that failed for the moment: how often, and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from podferry.contract.errors import TemporaryError
+
+T = TypeVar("T")
+MAX_PAUSE_SECONDS = 5.0
+"""The pauses double from 0.1 s on, with a fifth of them by chance, so that clients do not come together."""
+
+prepare_logs: list[Callable[[], None]] = []
+"""Called before the first retry. Who starts quickly sets up its logs only then: stamina's own hook prints."""
+
+
+async def retry_temporary(
+    operation: Callable[[], Awaitable[T]], attempts: int | None, seconds: float | None
+) -> T:
+    """Await `operation()`, again with growing pauses while it raises `TemporaryError`.
+
+    stamina costs as much as a small file: only an operation that has failed once pays for it.
+
+    Args:
+        operation: Is called for each attempt.
+        attempts: At most; None for as many as there is time for.
+        seconds: No attempt starts later; None for as long as there are attempts.
+
+    Raises:
+        TemporaryError: That of the last attempt.
+    """
+    try:
+        return await operation()
+    except TemporaryError as error:
+        failure: TemporaryError | None = error
+    import stamina  # noqa: PLC0415 - most requests succeed, and what starts often must start quickly
+
+    for prepare in prepare_logs:
+        prepare()
+    waits = {"wait_jitter": 0.2, "wait_max": MAX_PAUSE_SECONDS}
+    async for attempt in stamina.retry_context(
+        on=TemporaryError, attempts=attempts, timeout=seconds, **waits
+    ):
+        with attempt:
+            if failure is not None:
+                try:
+                    raise failure
+                finally:
+                    failure = None  # its traceback holds the data of the first attempt
+            return await operation()
+    raise AssertionError("unreachable: the last attempt returns or raises")

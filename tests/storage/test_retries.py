@@ -1,0 +1,51 @@
+import subprocess
+import sys
+
+import pytest
+
+from podferry.contract.errors import Unavailable
+from podferry.storage import retries
+from podferry.storage.retries import retry_temporary
+
+
+def failing(times):
+    """An operation that fails as often, and its calls."""
+    calls = []
+
+    async def operation():
+        calls.append(None)
+        if len(calls) <= times:
+            raise Unavailable.of("no route")
+        return len(calls)
+
+    return operation, calls
+
+
+@pytest.mark.usefixtures("quick_retries")
+async def test_logs_are_prepared_once_before_the_first_retry(monkeypatch):
+    prepared = []
+    monkeypatch.setattr(retries, "prepare_logs", [lambda: prepared.append(None)])
+    assert await retry_temporary(failing(0)[0], 3, None) == 1
+    assert prepared == []
+    assert await retry_temporary(failing(2)[0], 3, None) == 3
+    assert prepared == [None]
+
+
+@pytest.mark.usefixtures("quick_retries")
+async def test_attempts_and_seconds_both_end_it():
+    for attempts, seconds, most in ((2, 60.0, 2), (99, 0.001, 9)):
+        operation, calls = failing(99)
+        with pytest.raises(Unavailable):
+            await retry_temporary(operation, attempts, seconds)
+        assert len(calls) <= most
+
+
+def test_what_succeeds_does_not_load_stamina():
+    program = """
+import asyncio, sys
+from podferry.storage.retries import retry_temporary
+async def one(): return 1
+assert asyncio.run(retry_temporary(one, 3, None)) == 1
+assert "stamina" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
