@@ -72,16 +72,33 @@ UNGUARDED = LocationGuards()
 def allows(globs: Globs, location: str) -> bool:
     """Whether one of the globs matches; a location with `..` is matched only by `*`.
 
-    `*` matches slashes too; a glob that ends with `/` matches everything below it.
+    `*` matches slashes too; a glob that ends with `/` matches everything below it. What is before an `@`, a
+    user or Azure's container, is also matched apart: `sftp://nas*` must not match `sftp://nas@elsewhere`.
     """
     if ANY in globs:
         return True
     if ".." in location.split("/"):
         return False
-    return any(
-        fnmatchcase(location, glob) or (glob.endswith("/") and fnmatchcase(f"{location}/", f"{glob}*"))
-        for glob in globs
-    )
+    user, place = _split_user(location)
+    for glob in globs:
+        users, places = _split_user(glob)
+        if _matches(location, glob) and (
+            not user or (_matches(place, places) and fnmatchcase(user, users or ANY))
+        ):
+            return True
+    return False
+
+
+def _matches(location: str, glob: str) -> bool:
+    return fnmatchcase(location, glob) or (glob.endswith("/") and fnmatchcase(f"{location}/", f"{glob}*"))
+
+
+def _split_user(location: str) -> tuple[str, str]:
+    """What a location, or a glob, has before the `@` of its host; and the location without it."""
+    scheme, separator, rest = location.partition("://")
+    authority, slash, path = rest.partition("/")
+    user, _, host = authority.rpartition("@")
+    return user, f"{scheme}{separator}{host}{slash}{path}"
 
 
 def is_metadata_service(url: str) -> bool:

@@ -38,6 +38,32 @@ def test_allows(pattern: str, place: str, expected: bool) -> None:
     assert allows([pattern], place) is expected
 
 
+@pytest.mark.parametrize(
+    ("pattern", "place", "expected"),
+    [
+        ("{}://nas*", "{}://nas@evil.example/x", False),
+        ("{}://nas*/data/*", "{}://nas@evil.example/data/x", False),
+        ("{}://nas-?:22/*", "{}://nas-1@evil:22/x", False),
+        ("{}://nas?evil/*", "{}://nas@evil/x", False),
+        ("{}://bob@nas*", "{}://bob@nas@evil/x", False),
+        ("{}://bob@nas/*", "{}://eve@nas/x", False),
+        ("{}://bob@nas/*", "{}://nas/x", False),
+        ("{}://nas*", "{}://nas.example/x", True),
+        ("{}://nas/", "{}://bob@nas/x", False),
+        ("{}://*@nas/", "{}://bob@evil/@nas/x", False),
+        ("{}://*", "{}://bob@nas/x", True),
+        ("{}://*.lab/", "{}://bob@nas.lab/x", True),
+        ("{}://*@nas/", "{}://LAB;bob@nas/x@y", True),
+        ("{}://*@nas/", "{}://bob@nas/x", True),
+        ("{}://bob@nas/*", "{}://bob@nas/x", True),
+        ("{}://nas/*@*", "{}://nas/x@y", True),
+    ],
+)
+@pytest.mark.parametrize("scheme", ["sftp", "smb", "ftps", "https", "abfss"])
+def test_a_user_does_not_lead_elsewhere(scheme: str, pattern: str, place: str, expected: bool) -> None:
+    assert allows([pattern.format(scheme)], place.format(scheme)) is expected
+
+
 def test_no_pattern_allows_nothing() -> None:
     assert not allows([], "s3://data")
 
