@@ -5,7 +5,7 @@ from podferry.storage.engine import Engine, Scheme
 SMB = Engine(
     name="smb",
     store="podferry.storage.smb.store:SmbStore",
-    requires=("cryptography",),
+    requires=("spnego", "cryptography"),
     extra="smb",
     schemes=(
         Scheme(

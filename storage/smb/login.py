@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 
 import msgspec
 
+from podferry.storage.smb.authentication import Authentication
 from podferry.storage.smb.connection import Connection
 from podferry.storage.smb.messages import Request, Response
 from podferry.storage.smb.negotiation import (
@@ -35,13 +35,9 @@ from podferry.storage.smb.nt_status import (
     NoFiles,
     StatusError,
 )
-from podferry.storage.smb.ntlm import Randomness, account_of, authenticate_token, negotiate_token
 from podferry.storage.smb.options import SmbOptions
 from podferry.storage.smb.signing import Cipher, Signer, derive_keys, preauth_hash
 from podferry.storage.timeouts_and_limits import Limits
-
-SECONDS_BEFORE_1970 = 11_644_473_600
-"""From 1601 on, where Windows' time begins."""
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -70,10 +66,6 @@ async def connect(options: SmbOptions, limits: Limits) -> Share:
     except BaseException:
         connection.abort()
         raise
-
-
-def _randomness() -> Randomness:
-    return Randomness(os.urandom(8), os.urandom(16), SECONDS_BEFORE_1970 * 10**7 + time.time_ns() // 100)
 
 
 class _Login:
@@ -121,16 +113,17 @@ class _Login:
 
     async def _log_in(self, negotiated: Negotiated) -> int:
         """Log in; the flags of the session."""
-        account = account_of(self._options.user or "guest", self._options.password)
-        security = self._offer.security
-        response = await self._hashed(session_setup(negotiate_token(), security))
-        _, challenge = read_session_setup(response)
-        token, key = authenticate_token(account, challenge, _randomness())
-        response = await self._hashed(session_setup(token, security))
-        if response.status != SUCCESS:
-            raise StatusError(response.status)
-        flags, _ = read_session_setup(response)
-        self._secure(negotiated, key, flags, response)
+        login = await asyncio.to_thread(Authentication, self._options)
+        status, answer = MORE_PROCESSING_REQUIRED, negotiated.token
+        while status != SUCCESS:
+            token = await asyncio.to_thread(login.answer, answer)
+            if not token:
+                raise LoginRefused("the server does not complete the login")
+            response = await self._hashed(session_setup(token, self._offer.security))
+            status, (flags, answer) = response.status, read_session_setup(response)
+        if answer:
+            await asyncio.to_thread(login.answer, answer)
+        self._secure(negotiated, login.session_key, flags, response)
         return flags
 
     def _secure(self, negotiated: Negotiated, session_key: bytes, flags: int, response: Response) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 import msgspec
@@ -17,7 +18,10 @@ PASSWORD_KEYS = ("SMB_PASSWORD", "password", "azurestorageaccountkey")
 """The variables, the keys of a Secret of the type kubernetes.io/basic-auth, and those of Azure Files' CSI
 driver. Source: kubernetes-sigs/azurefile-csi-driver, docs/driver-parameters.md."""
 DOMAIN_KEYS = ("SMB_DOMAIN", "domain")
-KEYS = (*USER_KEYS, *PASSWORD_KEYS, *DOMAIN_KEYS, "SMB_GUEST", "SMB_ENCRYPTION")
+TICKET_KEY = "KRB5CCNAME"
+KEYS = (*USER_KEYS, *PASSWORD_KEYS, *DOMAIN_KEYS, TICKET_KEY, "SMB_GUEST", "SMB_ENCRYPTION")
+KERBEROS = ("gssapi", "krb5")
+"""The modules that `pip install 'pyspnego[kerberos]'` adds."""
 
 
 class SmbOptions(msgspec.Struct, frozen=True):
@@ -27,6 +31,7 @@ class SmbOptions(msgspec.Struct, frozen=True):
         host, port, share: Where it is.
         user: With its domain, if it has one; empty for a guest.
         password: Of the user.
+        ticket: Kerberos's cache with a ticket, for a login without a password; else empty.
         guest: Whether to log in without an account, and so without signatures.
         encrypt: Whether to encrypt even if the server does not insist.
         names: Of the credentials that were read, for messages.
@@ -37,6 +42,7 @@ class SmbOptions(msgspec.Struct, frozen=True):
     share: str
     user: str
     password: str
+    ticket: str
     guest: bool
     encrypt: bool
     names: tuple[str, ...]
@@ -60,12 +66,14 @@ def read_options(uri: Uri, credentials: Mapping[str, str]) -> SmbOptions:
     user = user or _first(credentials, USER_KEYS)
     names = tuple(name for name in KEYS if name in credentials)
     guest = is_true(credentials.get("SMB_GUEST", "")) and not user
-    if not guest:
+    ticket = "" if guest or _has(credentials, PASSWORD_KEYS) else _ticket(credentials)
+    if not guest and not ticket:
         _check(uri, user, credentials, names)
     domain = _first(credentials, DOMAIN_KEYS)
     account = f"{domain}\\{user}" if domain and user and not set("\\@") & set(user) else user
     encrypt = credentials.get("SMB_ENCRYPTION", "").strip().lower() in {"required", "true", "1", "yes", "on"}
-    return SmbOptions(host, port, share, account, _first(credentials, PASSWORD_KEYS), guest, encrypt, names)
+    password = _first(credentials, PASSWORD_KEYS)
+    return SmbOptions(host, port, share, account, password, ticket, guest, encrypt, names)
 
 
 def _address(uri: Uri) -> tuple[str, int, str]:
@@ -82,13 +90,20 @@ def _address(uri: Uri) -> tuple[str, int, str]:
         raise InvalidSpec.of("the URI names no valid host and port", str(uri), remedy) from error
 
 
+def _ticket(credentials: Mapping[str, str]) -> str:
+    """Kerberos's cache with a ticket, if its library is installed."""
+    cache = credentials.get(TICKET_KEY, "")
+    return cache if cache and all(map(find_spec, KERBEROS)) else ""
+
+
 def _check(uri: Uri, user: str, credentials: Mapping[str, str], names: tuple[str, ...]) -> None:
     missing = "user" if not user else "" if _has(credentials, PASSWORD_KEYS) else "password"
     if missing:
         measured = f"read: {', '.join(names)}" if names else "no credentials were read"
         remedy = (
             "Set SMB_USERNAME and SMB_PASSWORD (SMB_DOMAIN for a domain's account) in the environment or in "
-            "the Secret; for a share without accounts set SMB_GUEST=true"
+            "the Secret; for a share without accounts set SMB_GUEST=true; a ticket of Kerberos needs "
+            "KRB5CCNAME, and pip install 'pyspnego[kerberos]'"
         )
         raise CredentialsMissing.of(f"there is no {missing} for {uri}", measured, remedy)
 

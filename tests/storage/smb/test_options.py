@@ -78,6 +78,27 @@ def test_a_guest_has_no_account():
     assert not options(keys={**KEYS, "SMB_GUEST": "true"}).guest
 
 
+@pytest.mark.parametrize(
+    ("installed", "keys", "ticket"),
+    [
+        (True, {"KRB5CCNAME": "/cache"}, "/cache"),
+        (True, {"KRB5CCNAME": "/cache", "SMB_USERNAME": "u"}, "/cache"),
+        (True, {"KRB5CCNAME": "/cache", **KEYS}, ""),
+        (True, {"KRB5CCNAME": "/cache", "SMB_GUEST": "true"}, ""),
+        (False, {"KRB5CCNAME": "/cache", **KEYS}, ""),
+    ],
+)
+def test_a_ticket_of_kerberos(monkeypatch, installed, keys, ticket):
+    monkeypatch.setattr("podferry.storage.smb.options.find_spec", lambda name: name if installed else None)
+    assert options(keys=keys).ticket == ticket
+
+
+def test_a_ticket_without_its_library(monkeypatch):
+    monkeypatch.setattr("podferry.storage.smb.options.find_spec", lambda _: None)
+    with pytest.raises(CredentialsMissing, match=r"read: KRB5CCNAME.*pyspnego\[kerberos\]"):
+        options(keys={"KRB5CCNAME": "/cache"})
+
+
 def test_encryption_on_demand():
     assert options(keys={**KEYS, "SMB_ENCRYPTION": "required"}).encrypt
 
