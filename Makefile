@@ -94,7 +94,7 @@ reviews: $(STAMP)test ## send N random pods to the webhook; none may crash it or
 exits: $(STAMP)test ## end every verb N times, in every way: none ends by a signal
 	EXITS=$(or $(N),200) $(BIN)/pytest tests/cli/test_process_exit.py
 
-bench: bench-prefetch bench-epoch bench-checkpoint bench-reviews ## run the comparisons; SHORT=1 only checks that they run
+bench: bench-prefetch bench-epoch bench-checkpoint bench-reviews bench-sources bench-batches ## run the comparisons; SHORT=1 only checks that they run
 
 # Benchmarks time what users install: a wheel in its own environment.
 installed: $(BIN)/python
@@ -116,7 +116,7 @@ bench-checkpoint: $(STAMP)bench
 bench-reviews: $(STAMP)bench
 	$(BIN)/python benchmarks/reviews.py $(if $(SHORT),--short)
 
-bench-sources: INSTALLED_FROM = .[hdfs,oss,sftp,smb]
+bench-sources: INSTALLED_FROM = .[gcs,hdfs,oss,sftp,smb]
 bench-sources: export PODFERRY_PROGRAM = $(abspath $(INSTALLED)/bin/podferry)
 bench-sources: $(STAMP)bench $(STAMP)servers installed ## compare every source with its usual tool; SHORT=1 as above
 	$(BIN)/python benchmarks/sources.py $(SCHEMES) $(if $(SHORT),--short)

@@ -28,7 +28,8 @@ def serve(files: Path, folder: Path) -> Iterator[Served]:
             endpoint = json.loads(process.stdout.readline())["endpoint"]
 
             def peer(name: str, target: Path) -> list[str]:
-                return [sys.executable, DOWNLOADER, endpoint, REGION, "bucket", f"{name}/", str(target)]
+                # -P: the directory of the script has an http.py of its own.
+                return [sys.executable, "-P", DOWNLOADER, endpoint, REGION, "bucket", f"{name}/", str(target)]
 
             title = f"an imitation of OSS; alibabacloud-oss-v2 {version('alibabacloud-oss-v2')}"
             yield Served(title, "oss://bucket", peer, KEYS, ("--endpoint", endpoint))

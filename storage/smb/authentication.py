@@ -62,7 +62,8 @@ class Authentication:
         """What the keys of the session are derived from. Raises `LoginRefused` if the login is incomplete."""
         if not self._context.complete:
             raise LoginRefused("the server ends the login before it is complete")
-        return self._context.session_key
+        key: bytes = self._context.session_key
+        return key
 
 
 def _first_line(error: BaseException) -> str:

@@ -13,9 +13,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib import import_module  # what only these tests need is not installed for the others
 from pathlib import Path
-
-import hdfs_native
 
 from tests.support.real_servers import free_port, running
 from tests.support.server_binaries import installed
@@ -180,8 +179,9 @@ def _wait_until_writable(found: Hadoop, identity: Mapping[str, str], seconds: fl
     while True:
         try:
             conf = str(found.configuration)
-            client = hdfs_native.Client(f"hdfs://{found.address}", config_dir=conf, **identity)
-            with client.create("/ready", hdfs_native.WriteOptions(overwrite=True)) as file:
+            native = import_module("hdfs_native")
+            client = native.Client(f"hdfs://{found.address}", config_dir=conf, **identity)
+            with client.create("/ready", native.WriteOptions(overwrite=True)) as file:
                 file.write(b"1")
         except (OSError, RuntimeError):
             if time.monotonic() > deadline:
