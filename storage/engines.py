@@ -17,10 +17,11 @@ from podferry.storage.obstore.engine import OBSTORE
 from podferry.storage.oss.engine import OSS
 from podferry.storage.sftp.engine import SFTP
 from podferry.storage.smb.engine import SMB
+from podferry.storage.web.engine import WEB
 from podferry.storage.webdav.engine import WEBDAV
 from podferry.storage.webhdfs.engine import WEBHDFS
 
-BUILT_IN = (OBSTORE, OSS, HDFS, WEBHDFS, LOCAL, MEMORY, SMB, SFTP, FTP, WEBDAV, HUGGINGFACE, FSSPEC)
+BUILT_IN = (OBSTORE, OSS, HDFS, WEBHDFS, LOCAL, MEMORY, SMB, SFTP, FTP, WEB, WEBDAV, HUGGINGFACE, FSSPEC)
 """In the order of choice: the first one that names a scheme opens it. fsspec opens what nobody names."""
 ENTRY_POINTS = "podferry.engines"
 """The group of entry points by which a package adds an engine; each is an `Engine`."""

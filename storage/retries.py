@@ -6,13 +6,11 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from podferry.contract.errors import TemporaryError
+from podferry.storage.lazy_log import prepare_logs
 
 T = TypeVar("T")
 MAX_PAUSE_SECONDS = 5.0
 """The pauses double from 0.1 s on, with a fifth of them by chance, so that clients do not come together."""
-
-prepare_logs: list[Callable[[], None]] = []
-"""Called before the first retry. Who starts quickly sets up its logs only then: stamina's own hook prints."""
 
 
 async def retry_temporary(
@@ -36,7 +34,7 @@ async def retry_temporary(
         failure: TemporaryError | None = error
     import stamina  # noqa: PLC0415 - most requests succeed, and what starts often must start quickly
 
-    for prepare in prepare_logs:
+    for prepare in prepare_logs:  # stamina's own hook prints
         prepare()
     waits = {"wait_jitter": 0.2, "wait_max": MAX_PAUSE_SECONDS}
     async for attempt in stamina.retry_context(

@@ -25,8 +25,6 @@ from podferry.sidecar.dataset.fit_check import fit_problems
 from podferry.sidecar.fetch.workers.processes import prefork, release_idle
 from podferry.sidecar.launch.local_spec import local_spec
 from podferry.sidecar.runtime.retry import retry
-from podferry.storage.engines import engine_for
-from podferry.storage.fsspec.engine import FSSPEC
 
 PROGRAM = "podferry dataset get"
 DESCRIPTION = """Download a dataset into DIRECTORY, completely, or not at all if it does not fit. Run it
@@ -72,11 +70,6 @@ def _dataset_job(options: dict[str, Any], secret_dir: Path | None) -> DatasetJob
         raise InvalidSpec(*map(_name_arguments, error.problems)) from None
     directory = Path(spec.path)
     InvalidSpec.raise_any(filter(None, [ensure_dir(directory)]))
-    if engine_for(spec.parsed.uri) is FSSPEC:
-        # Imported here: of all engines this one alone logs, and logs load as much as a thousand small files.
-        from podferry.sidecar.runtime.log_setup import configure_unless_done  # noqa: PLC0415
-
-        configure_unless_done()
     placement = DatasetPlacement(directory, sibling_dir(directory), secret_dir)
     return DatasetJob(spec, placement, PrefetchSettings())
 

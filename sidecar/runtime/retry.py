@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TypeVar
 
-from podferry.storage.retries import prepare_logs, retry_temporary
+from podferry.storage.lazy_log import prepare_logs
+from podferry.storage.retries import retry_temporary
 
 T = TypeVar("T")
 

@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.request_builder import is_printable_ascii
+from podferry.storage.store import StoreConfig
 
 NETRC = "netrc"
 """Key of a Secret with the content of a netrc file; that of the environment's own file is stored under it."""
@@ -79,6 +81,27 @@ def web_headers(prefix: str, url: str, credentials: Mapping[str, str]) -> dict[s
     if not user and "authorization" not in map(str.lower, headers):
         user, password = _netrc_login(credentials.get(NETRC, ""), urlsplit(url).hostname or "")
     return {**headers, "Authorization": _basic(user, password)} if user else headers
+
+
+def refreshed_headers(prefix: str, url: str, config: StoreConfig) -> RefreshedValue[Mapping[str, str]]:
+    """The fields of `web_headers`, read again if those of the store may change."""
+    return RefreshedValue(lambda: _headers(prefix, url, config), lasting=config.reload_credentials is None)
+
+
+def refreshed_lines(prefix: str, url: str, config: StoreConfig) -> RefreshedValue[str] | None:
+    """The same as lines of a request; None if there are none and never will be."""
+    if config.reload_credentials is None and not _headers(prefix, url, config):
+        return None
+
+    def read() -> str:
+        return "".join(f"{name}: {value}\r\n" for name, value in _headers(prefix, url, config).items())
+
+    return RefreshedValue(read, lasting=config.reload_credentials is None)
+
+
+def _headers(prefix: str, url: str, config: StoreConfig) -> Mapping[str, str]:
+    reload = config.reload_credentials
+    return web_headers(prefix, url, reload() if reload else config.credentials)
 
 
 def _check_one_of(prefix: str, basic: bool, token: bool, header: bool) -> None:

@@ -15,10 +15,10 @@ from fsspec.dircache import DirCache
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.fsspec.install_hints import missing_package
-from podferry.storage.fsspec.options import GOOGLE_SCHEMES, HDFS_SCHEMES, HTTP_SCHEMES, TLS, Options
+from podferry.storage.fsspec.options import GOOGLE_SCHEMES, HDFS_SCHEMES, TLS, Options
 
 SESSION_ATTRIBUTES = ("_s3creator", "_session")
-"""Attributes with the HTTP session of s3fs, gcsfs and fsspec's HTTP, which have no public way to close it."""
+"""Attributes with the HTTP session of s3fs and gcsfs, which have no public way to close it."""
 CONNECTION_ATTRIBUTES = ("client", "ftp")
 """Attributes with the connections of fsspec's FTP and SFTP, which close by themselves only at some time."""
 CLOSE_SECONDS = 5
@@ -56,8 +56,6 @@ def open_file_system(uri: Uri, options: Options) -> tuple[Any, str]:
 
 def _opened(uri: Uri, options: Options) -> tuple[Any, str]:
     url = f"{uri.scheme}://{uri.bucket}/"
-    if uri.scheme in HTTP_SCHEMES:  # for fsspec, the colons of http://[::1] separate two URLs
-        return fsspec.get_filesystem_class(uri.scheme)(**options), url
     file_system, root = fsspec.core.url_to_fs(url, **options)
     return file_system, root
 

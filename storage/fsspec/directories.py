@@ -8,9 +8,8 @@ from typing import Any
 
 from podferry.contract.errors import Unavailable
 from podferry.contract.manifest import Entry
-from podferry.storage.fsspec.options import HDFS_SCHEMES, HTTP_SCHEMES
+from podferry.storage.fsspec.options import HDFS_SCHEMES
 from podferry.storage.fsspec.reads import FsspecReads, content_tag
-from podferry.storage.fsspec.web_directory import list_web_directory
 from podferry.storage.object_names import is_temporary, join
 from podferry.storage.walk import Directory
 
@@ -27,7 +26,7 @@ class FsspecDirectories:
     def read(self, directory: str) -> Directory:
         """What is directly in a directory."""
         try:
-            listed, skipped = self._listed(directory)
+            listed = self._listed(directory)
             members = list(self._members(directory, listed))
         except (FileNotFoundError, NotADirectoryError) as error:
             return Directory(problem=error.strerror or str(error) or "there is no such directory")
@@ -39,7 +38,7 @@ class FsspecDirectories:
                 unsized.append(name)
             else:
                 entries.append(Entry(name, int(info["size"]), content_tag(info)))
-        return Directory(tuple(entries), tuple(unsized), tuple(sorted(directories)), skipped)
+        return Directory(tuple(entries), tuple(unsized), tuple(sorted(directories)))
 
     def children(self, directory: str) -> Iterator[str]:
         """See `Store.children`; in any order."""
@@ -48,8 +47,7 @@ class FsspecDirectories:
         yield from files
         for name in found.directories:
             child = self._below(directory, name + "/")
-            # An index page does not show which directories are empty, and reading each would take long.
-            if child not in files and (self._scheme in HTTP_SCHEMES or self._has_files(name)):
+            if child not in files and self._has_files(name):
                 yield child
 
     @staticmethod
@@ -71,15 +69,8 @@ class FsspecDirectories:
             if found is not None:
                 yield name, found
 
-    def _listed(self, directory: str) -> tuple[Sequence[Info], tuple[str, ...]]:
-        """What is in a directory, and `Directory.skipped`."""
+    def _listed(self, directory: str) -> Sequence[Info]:
         path = self._reads.path(directory)
-        if self._scheme in HTTP_SCHEMES:
-            url, certain = path.rstrip("/"), bool(directory)
-            return list_web_directory(self._reads.web_site, directory, url, certain)
-        return self._listed_by_file_system(path), ()
-
-    def _listed_by_file_system(self, path: str) -> Sequence[Info]:
         file_system = self._reads.file_system
         try:
             listed: Sequence[Info] = file_system.ls(path, detail=True)

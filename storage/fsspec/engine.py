@@ -1,20 +1,11 @@
 """What the engine of fsspec declares. With `?engine=fsspec` it opens whatever fsspec can."""
 
-from podferry.storage.credentials.web import BASIC_AUTH_KEYS, NETRC, web_variables
 from podferry.storage.engine import Engine, Scheme
 
 FSSPEC = Engine(
     name="fsspec",
     store="podferry.storage.fsspec.store:open_fsspec",
     schemes=(
-        Scheme(
-            names=("http", "https"),
-            page="http",
-            tested_on="nginx, rclone",
-            credentials=(*web_variables("HTTP_"), *BASIC_AUTH_KEYS, NETRC),
-            writable=False,
-            connection_pool=True,
-        ),
         Scheme(
             names=("gs", "gcs"),
             page="gcs",

@@ -17,12 +17,10 @@ from podferry.storage.errors.translate import translating
 from podferry.storage.fsspec.options import (
     GOOGLE_ADDRESS,
     GOOGLE_SCHEMES,
-    HTTP_SCHEMES,
     S3_SCHEMES,
     FsspecOptions,
 )
-from podferry.storage.http.get_requests import PlainGetBuilder, PlainRequest, web_get_builder
-from podferry.storage.http.origin_headers import refreshed_lines
+from podferry.storage.http.get_requests import PlainGetBuilder, PlainRequest
 from podferry.storage.network.settings import Network
 from podferry.storage.object_names import join
 from podferry.storage.request_builder import RequestBuilder, request_address
@@ -49,14 +47,7 @@ def get_builder_for(
         return None
     if uri.scheme in S3_SCHEMES:
         return s3_get_builder(s3_access(uri, config))
-    if uri.scheme in GOOGLE_SCHEMES:
-        return _google(uri, config.network, options, file_system)
-    return _http(uri, config) if uri.scheme in HTTP_SCHEMES else None
-
-
-def _http(uri: Uri, config: StoreConfig) -> RequestBuilder | None:
-    url = f"{uri.scheme}://{uri.bucket}"
-    return web_get_builder(url, uri.key, config.network, refreshed_lines("HTTP_", url, config))
+    return _google(uri, config.network, options, file_system) if uri.scheme in GOOGLE_SCHEMES else None
 
 
 def google_address(options: FsspecOptions) -> str | None:

@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import aiohttp
 import msgspec
 
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.endpoints import checked_endpoint
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, variable_names
-from podferry.storage.credentials.web import names_of_web_credentials
 from podferry.storage.errors.translate import StoreLocation, store_error, store_location
 from podferry.storage.fsspec.google_credentials import SECRET_KEYS, google_token
-from podferry.storage.http.origin_headers import OriginHeaders, refreshed_headers
 from podferry.storage.network.tls import tls_context
 from podferry.storage.s3.endpoint import requester_pays, s3_endpoint
 from podferry.storage.store import StoreConfig
@@ -28,7 +25,6 @@ from podferry.storage.timeouts_and_limits import Limits
 S3_SCHEMES = ("s3", "s3a")
 GOOGLE_SCHEMES = ("gs", "gcs")
 AZURE_SCHEMES = ("az", "abfs", "abfss")
-HTTP_SCHEMES = ("http", "https")
 HDFS_SCHEMES = ("hdfs", "viewfs")
 OBJECT_STORE_SCHEMES = frozenset({*S3_SCHEMES, *GOOGLE_SCHEMES, *AZURE_SCHEMES})
 """Here a write becomes visible when it is committed. Elsewhere a file is written, then renamed."""
@@ -61,9 +57,6 @@ def options_for(uri: Uri, config: StoreConfig, limits: Limits) -> FsspecOptions:
         InvalidSpec: The configuration contradicts itself, or the URI has a password.
     """
     user, at, _ = uri.bucket.rpartition("@")
-    if at and uri.scheme in HTTP_SCHEMES:
-        measured, remedy = f"{user.partition(':')[0]}@", "Set HTTP_USERNAME and HTTP_PASSWORD in the Secret"
-        raise InvalidSpec.of("the URI of a web server must not name a user", measured, remedy)
     if at and ":" in user:
         name = f"FSSPEC_{uri.scheme.upper()}_PASSWORD"
         measured, remedy = f"that of {uri.scheme}://", f"Set {name} in the Secret"
@@ -79,7 +72,6 @@ def _vendor(uri: Uri) -> Callable[[Uri, StoreConfig, Limits], tuple[Options, Sto
         **dict.fromkeys(S3_SCHEMES, _s3),
         **dict.fromkeys(GOOGLE_SCHEMES, _google),
         **dict.fromkeys(AZURE_SCHEMES, _azure),
-        **dict.fromkeys(HTTP_SCHEMES, _http),
         **dict.fromkeys(HDFS_SCHEMES, _hdfs),
     }
     return by_scheme.get(uri.scheme, _plain)
@@ -157,23 +149,6 @@ def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Stor
     options.update(connection_timeout=limits.connect_seconds, read_timeout=limits.stall_seconds)
     account = variables.get("AZURE_STORAGE_ACCOUNT_NAME", "")
     return options, _location(uri, config, f"{account}.blob.core.windows.net" if account else "", "AZURE_")
-
-
-def _http(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
-    timeout = aiohttp.ClientTimeout(
-        total=limits.request_seconds, sock_connect=limits.connect_seconds, sock_read=limits.stall_seconds
-    )
-    address = f"{uri.scheme}://{uri.bucket}"
-    credentials = OriginHeaders(address, refreshed_headers("HTTP_", address, config))
-    options = Options(client_kwargs={"timeout": timeout, "middlewares": (credentials,)})
-    proxy = config.network.proxies.proxy_for(address)
-    if uri.scheme == "https" or config.network.ca.pem:
-        options["ssl"] = tls_context(config.network.ca.pem)  # fsspec passes this and `proxy` to each request
-    if proxy is not None:
-        options["proxy"] = proxy.url
-    own = variable_names(config.credentials, f"FSSPEC_{uri.scheme.upper()}_")
-    names = (*own, *names_of_web_credentials("HTTP_", address, config.credentials))
-    return options, store_location(uri, address, names, config.network)
 
 
 def _hdfs(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote, unquote
 
 from podferry.contract.errors import InvalidSpec, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import check_listed, store_error, too_short
 from podferry.storage.fsspec.connections import open_file_system
-from podferry.storage.fsspec.options import HTTP_SCHEMES, OBJECT_STORE_SCHEMES, FsspecOptions
-from podferry.storage.fsspec.web_directory import web_file_info
-from podferry.storage.fsspec.web_file import WebFile
-from podferry.storage.fsspec.web_page import WebSite
+from podferry.storage.fsspec.options import OBJECT_STORE_SCHEMES, FsspecOptions
 from podferry.storage.object_names import is_temporary, join
 from podferry.storage.timeouts_and_limits import Limits
 
@@ -58,11 +53,6 @@ class FsspecReads:
         """The file system; opening it may connect, so only worker threads use it."""
         return self._open()[0]
 
-    @property
-    def web_site(self) -> WebSite:
-        """The web server of an HTTP store."""
-        return WebSite(self.file_system, self.location)
-
     def _open(self) -> tuple[Any, str]:
         """The file system and the path of the bucket."""
         with self._lock:
@@ -88,13 +78,12 @@ class FsspecReads:
         """The path of a name in the file system."""
         root = self._open()[1].rstrip("/")
         key = join(self.uri.key, name)
-        return f"{root}/{quote(key) if self.uri.scheme in HTTP_SCHEMES else key}" if key else root or "/"
+        return f"{root}/{key}" if key else root or "/"
 
     def relative(self, path: str, top: str) -> str:
         """The part of a path below `top`."""
         # Only one slash: a second one is part of the object's key.
-        rest = path.removeprefix(top.rstrip("/")).removeprefix("/").rstrip("/")
-        return unquote(rest) if self.uri.scheme in HTTP_SCHEMES else rest
+        return path.removeprefix(top.rstrip("/")).removeprefix("/").rstrip("/")
 
     def _entry(self, name: str, info: Info) -> Entry:
         if info.get("size") is None:
@@ -156,21 +145,8 @@ class FsspecReads:
         return None if info.get("type") == "directory" else self._entry(name, info)
 
     def _info(self, name: str) -> Info:
-        with self._unmasked():
-            if self.uri.scheme in HTTP_SCHEMES:
-                return web_file_info(self.web_site, name, self.path(name))
-            found: Info = self.file_system.info(self.path(name))
-            return found
-
-    @contextmanager
-    def _unmasked(self) -> Iterator[None]:
-        """Raise what happened: for some schemes fsspec says that a file is missing, whatever it was."""
-        try:
-            yield
-        except FileNotFoundError as error:
-            if self.uri.scheme in HTTP_SCHEMES and isinstance(error.__cause__, Exception):
-                raise error.__cause__ from None
-            raise
+        found: Info = self.file_system.info(self.path(name))
+        return found
 
     def read(self, name: str, start: int, length: int | None, tag: str, size: int | None) -> memoryview:
         """See `Store.read`. Tag and size are compared after the bytes have arrived."""
@@ -179,15 +155,12 @@ class FsspecReads:
             if start + (length or 0) > available:
                 raise too_short(self.location, name, start, length, f"{available} bytes")
             length = available - start if length is None else length
-        with self._unmasked():
-            data = b"" if length == 0 else self._bytes(name, start, length, size)
+        data = b"" if length == 0 else self._bytes(name, start, length)
         if tag or size is not None:
             check_listed(self.location, self.stat(name), tag, size)
         return memoryview(data)
 
-    def _bytes(self, name: str, start: int, length: int | None, listed: int | None) -> bytes:
-        if self.uri.scheme in HTTP_SCHEMES:
-            return WebFile(self.web_site, name, self.path(name)).read(start, length, listed)
+    def _bytes(self, name: str, start: int, length: int | None) -> bytes:
         if length is None:
             try:
                 return bytes(self.file_system.cat_file(self.path(name)))

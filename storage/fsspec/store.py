@@ -10,12 +10,10 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack
 from functools import cached_property, partial
 from typing import TypeVar
 
 import fsspec
-import structlog
 
 from podferry.contract.errors import InvalidSpec, Unavailable
 from podferry.contract.manifest import Entry
@@ -29,7 +27,6 @@ from podferry.storage.fsspec.get_requests import get_builder_for, google_address
 from podferry.storage.fsspec.install_hints import missing_package
 from podferry.storage.fsspec.options import (
     GOOGLE_SCHEMES,
-    HTTP_SCHEMES,
     OBJECT_STORE_SCHEMES,
     options_for,
 )
@@ -38,7 +35,6 @@ from podferry.storage.fsspec.server_copy import SERVER_COPY_SCHEMES, FsspecServe
 from podferry.storage.fsspec.writes import FsspecWrites
 from podferry.storage.gcs.client import GcsClient
 from podferry.storage.gcs.parts import GcsParts
-from podferry.storage.http.heads import HeadRequests
 from podferry.storage.multipart import MultipartStore
 from podferry.storage.object_names import checked_name
 from podferry.storage.request_builder import RequestBuilder
@@ -49,10 +45,6 @@ from podferry.storage.walk import Directory, Walk
 from podferry.storage.write_body import BodySource
 
 T = TypeVar("T")
-log = structlog.get_logger(__name__)
-
-MAX_LINKS_SHOWN = 3
-"""Of skipped links: enough to see of which kind they are."""
 
 THREAD_SAFE_SCHEMES = ("memory", "file", "local")
 """File systems without a connection: several threads may call them in parallel."""
@@ -65,6 +57,9 @@ def open_fsspec(uri: Uri, config: StoreConfig, limits: Limits) -> FsspecStore:
         UnknownScheme: Its package is not installed.
         InvalidSpec: Its package cannot list as podferry does.
     """
+    if uri.scheme in ("http", "https"):
+        what = "fsspec does not notice when the listing of a web server is not complete"
+        raise InvalidSpec.of(what, str(uri), "Leave ?engine=fsspec out")
     if uri.scheme == "oss":
         # It reads listings from a cache, which is off here: a dataset must not be one of a minute ago.
         what = "ossfs, the package of fsspec for oss://, cannot list without a cache"
@@ -119,43 +114,16 @@ class FsspecStore:
         if self.uri.scheme in OBJECT_STORE_SCHEMES:
             found = await self._call(prefix, lambda: self._reads.find(prefix), None)
         else:
-            found = await self._walked(prefix)
+            walk = Walk(self.uri, self._read_directory, self._file_entry, self._limits.worker_threads)
+            found = await walk.files(prefix)
         for entry in found:
             yield entry
-
-    async def _walked(self, prefix: str) -> list[Entry]:
-        async with AsyncExitStack() as stack:
-            stat = self._file_entry
-            if self.uri.scheme in HTTP_SCHEMES and self.request_builder is not None:
-                limits = self._limits
-                heads = HeadRequests(self.request_builder, limits.worker_threads, limits.stall_seconds)
-                stat = partial(self._head_entry, await stack.enter_async_context(heads))
-            walk = Walk(self.uri, self._read_directory, stat, self._limits.worker_threads)
-            found = await walk.files(prefix)
-        self._report_skipped(walk.skipped)
-        return found
-
-    async def _head_entry(self, heads: HeadRequests, name: str) -> Entry | None:
-        """The entry of a file by a plain response; for any other, the file system looks closer."""
-        with translating(self._reads.location, name, answered=self._answered):
-            found = await heads.entry(checked_name(name))
-        return found or await self._file_entry(name)
 
     async def _read_directory(self, name: str) -> Directory:
         return await self._call(name, lambda: self._directories.read(name), self._limits.request_seconds)
 
     async def _file_entry(self, name: str) -> Entry | None:
         return await self._call(name, lambda: self._reads.file_entry(name), self._call_seconds)
-
-    def _report_skipped(self, links: list[str]) -> None:
-        if links:
-            log.warning(
-                "links of index pages are not followed",
-                below=str(self.uri),
-                count=len(links),
-                examples=", ".join(links[:MAX_LINKS_SHOWN]),
-                remedy="link to files and directories by their names, without a query or another host",
-            )
 
     async def children(self, prefix: str = "") -> list[str]:
         """See `Store.children`."""

@@ -9,10 +9,10 @@ import asyncio
 import http.client
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import cast
+from typing import TypeVar, cast
 from urllib.parse import urlsplit
 
 from podferry.storage.network.proxies import DEFAULT_PORTS
@@ -23,6 +23,7 @@ MAX_RESPONSE_BYTES = 8 * MIB
 """Bytes of a response that are read: 1,000 keys of 1,024 bytes, escaped, are less than half of it."""
 Response = tuple[int, Mapping[str, str], bytes]
 """Status, headers by case-insensitive name, and body."""
+T = TypeVar("T")
 
 
 class BlockingGets:
@@ -36,10 +37,26 @@ class BlockingGets:
         self._lock = threading.Lock()
 
     async def get(self, url: str, headers: Mapping[str, str], seconds: float, max_bytes: int) -> Response:
-        """The response to a request, its body cut behind `max_bytes`.
+        """The response to a request, its body cut behind `max_bytes`. Raises as `read`."""
+
+        def read(response: http.client.HTTPResponse) -> Response:
+            body = response.read(max_bytes)  # the fields have a mapping's methods
+            return response.status, cast("Mapping[str, str]", response.headers), body
+
+        return await self.read(url, headers, seconds, read)
+
+    async def read(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        seconds: float,
+        read: Callable[[http.client.HTTPResponse], T],
+    ) -> T:
+        """What `read` makes of a response, in a thread. The connection is kept if it has read everything.
 
         Raises:
             OSError, http.client.HTTPException: There is none; a time-out is an `OSError`.
+            What `read` raises.
         """
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self._limits.worker_threads, "gets")
@@ -47,7 +64,7 @@ class BlockingGets:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(seconds):
-                return await loop.run_in_executor(self._threads, self._get, url, headers, max_bytes, used)
+                return await loop.run_in_executor(self._threads, self._get, url, headers, read, used)
         finally:
             for connection in used:  # of a request that was given up: its thread ends at once
                 _abort(connection)
@@ -63,16 +80,20 @@ class BlockingGets:
             threads.shutdown(wait=False)
 
     def _get(
-        self, url: str, headers: Mapping[str, str], max_bytes: int, used: list[http.client.HTTPConnection]
-    ) -> Response:
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        read: Callable[[http.client.HTTPResponse], T],
+        used: list[http.client.HTTPConnection],
+    ) -> T:
         """Send a request; `used` has the connection while it is in use. Blocks."""
         with self._lock:
             kept = self._idle.pop() if self._idle else None
         if kept is not None:
             with suppress(http.client.RemoteDisconnected, ConnectionError):
-                return self._exchange(kept, url, headers, max_bytes, used)
+                return self._exchange(kept, url, headers, read, used)
             used.clear()  # the server has closed it meanwhile
-        return self._exchange(self._connected(used), url, headers, max_bytes, used)
+        return self._exchange(self._connected(used), url, headers, read, used)
 
     def _connected(self, used: list[http.client.HTTPConnection]) -> http.client.HTTPConnection:
         host, seconds = self._url.hostname or "", self._limits.connect_seconds
@@ -92,9 +113,9 @@ class BlockingGets:
         connection: http.client.HTTPConnection,
         url: str,
         headers: Mapping[str, str],
-        max_bytes: int,
+        read: Callable[[http.client.HTTPResponse], T],
         used: list[http.client.HTTPConnection],
-    ) -> Response:
+    ) -> T:
         used[:] = [connection]
         target = url.partition("://")[2].partition("/")[2]
         connection.putrequest("GET", f"/{target}", skip_host="Host" in headers, skip_accept_encoding=True)
@@ -102,16 +123,12 @@ class BlockingGets:
             connection.putheader(name, value)
         connection.endheaders()
         response = connection.getresponse()
-        body = response.read(max_bytes)
+        found = read(response)
         if response.isclosed() and not response.will_close:
             with self._lock:
                 self._idle.append(connection)
             used.clear()
-        return (
-            response.status,
-            cast("Mapping[str, str]", response.headers),
-            body,
-        )  # it has a mapping's methods
+        return found
 
 
 def _abort(connection: http.client.HTTPConnection) -> None:

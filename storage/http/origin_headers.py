@@ -10,29 +10,6 @@ from yarl import URL
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.location_guards import metadata_problem
 from podferry.storage.credentials.refresh import RefreshedValue
-from podferry.storage.credentials.web import web_headers
-from podferry.storage.store import StoreConfig
-
-
-def refreshed_headers(prefix: str, url: str, config: StoreConfig) -> RefreshedValue[Mapping[str, str]]:
-    """The fields of `podferry.storage.credentials.web`, read again if those of the store may change."""
-    return RefreshedValue(lambda: _headers(prefix, url, config), lasting=config.reload_credentials is None)
-
-
-def refreshed_lines(prefix: str, url: str, config: StoreConfig) -> RefreshedValue[str] | None:
-    """The same as lines of a request; None if there are none and never will be."""
-    if config.reload_credentials is None and not _headers(prefix, url, config):
-        return None
-
-    def read() -> str:
-        return "".join(f"{name}: {value}\r\n" for name, value in _headers(prefix, url, config).items())
-
-    return RefreshedValue(read, lasting=config.reload_credentials is None)
-
-
-def _headers(prefix: str, url: str, config: StoreConfig) -> Mapping[str, str]:
-    reload = config.reload_credentials
-    return web_headers(prefix, url, reload() if reload else config.credentials)
 
 
 class OriginHeaders:

@@ -1,6 +1,6 @@
 """A session of aiohttp for one store, and reads whose bytes are those that were requested.
 
-For engines that speak HTTP and have a listing of their own; web servers with index pages are fsspec's.
+For engines that speak HTTP.
 """
 
 from __future__ import annotations

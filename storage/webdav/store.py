@@ -13,7 +13,7 @@ import aiohttp
 from podferry.contract.errors import InvalidSpec, NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
-from podferry.storage.credentials.web import names_of_web_credentials
+from podferry.storage.credentials.web import names_of_web_credentials, refreshed_headers, refreshed_lines
 from podferry.storage.errors.translate import (
     check_listed,
     store_error,
@@ -22,7 +22,6 @@ from podferry.storage.errors.translate import (
     translating,
 )
 from podferry.storage.http.get_requests import web_get_builder
-from podferry.storage.http.origin_headers import refreshed_headers, refreshed_lines
 from podferry.storage.http.page_detection import is_html
 from podferry.storage.http.session import RangeReader, WebSession
 from podferry.storage.in_parallel import for_each_limited

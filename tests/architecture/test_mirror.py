@@ -41,6 +41,7 @@ TESTED_ELSEWHERE = {
         f"storage/smb/{name}.py": "tests/servers/test_smb.py"
         for name in ("connections", "login", "store", "writes")
     },
+    "storage/web/response.py": "tests/storage/web/test_file.py",
     "storage/smb/nt_status.py": "tests/storage/smb/test_errors.py",
 }
 """Modules of values or protocols, or started as processes, and the tests that run them."""

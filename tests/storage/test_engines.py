@@ -14,12 +14,11 @@ from podferry.storage.memory.store import MemoryStore
 from podferry.storage.store import StoreConfig
 from tests.support.declared import declared, found_at
 
-FSSPEC_WITHOUT_PACKAGES = {"http"}
 DECLARED = [
     pytest.param(engine, scheme, id=f"{engine.name} {scheme.names[0]}")
     for engine in engines.BUILT_IN
     for scheme in engine.schemes
-    if not engine.requires and (engine.name != "fsspec" or scheme.names[0] in FSSPEC_WITHOUT_PACKAGES)
+    if not engine.requires and engine.name != "fsspec"
 ]
 """Those that need no other package: tests/servers/test_engines.py has the others."""
 MINE = Engine(

@@ -9,6 +9,7 @@ from podferry.storage.local.store import LocalStore
 from podferry.storage.memory.store import MemoryStore
 from podferry.storage.obstore.store import ObstoreStore
 from podferry.storage.store import StoreConfig
+from podferry.storage.web.store import WebStore
 
 S3 = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
 BOS = {"BOS_ACCESS_KEY_ID": "k", "BOS_SECRET_ACCESS_KEY": "s"}
@@ -24,7 +25,7 @@ AZURE = {"AZURE_STORAGE_ACCOUNT_NAME": "account", "AZURE_STORAGE_ACCOUNT_KEY": "
         ("az://c/x", ObstoreStore),
         ("s3://b/x?engine=obstore", ObstoreStore),
         ("s3://b/x?engine=fsspec", FsspecStore),
-        ("http://host/x", FsspecStore),
+        ("http://host/x", WebStore),
         ("ftp://host/x", FtpStore),
         ("/tmp/x", LocalStore),
         ("file:///tmp/x?engine=fsspec", FsspecStore),

@@ -95,7 +95,7 @@ KINDS = [
     "obstore s3",
     "obstore az",
     "fsspec s3",
-    "fsspec http",
+    "web http",
     "webdav webdav",
 ]
 
@@ -131,4 +131,4 @@ async def test_it_is_an_error_until_it_is_complete(site: Site, quick) -> None:
 
 
 def test_every_engine_is_here() -> None:
-    assert {kind.split()[0] for kind in KINDS} == {"memory", "local", "fsspec", "obstore", "webdav"}
+    assert {kind.split()[0] for kind in KINDS} == {"memory", "local", "fsspec", "obstore", "web", "webdav"}

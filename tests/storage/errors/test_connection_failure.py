@@ -21,8 +21,8 @@ async def answer(request):
 
 
 async def call(kind, endpoint, network, quick):
-    """One call through obstore's client, our own signed requests, or fsspec."""
-    if kind == "fsspec":
+    """One call through obstore's client, our own signed requests, or a web server's pages."""
+    if kind == "web":
         store = open_store(parse_uri(f"{endpoint}/x"), StoreConfig(network=network), quick)
     else:
         config = StoreConfig(endpoint=endpoint, credentials=KEYS, network=network)
@@ -34,7 +34,7 @@ async def call(kind, endpoint, network, quick):
         await store.close()
 
 
-@pytest.fixture(params=["obstore", "own", "fsspec"])
+@pytest.fixture(params=["obstore", "own", "web"])
 def caught(request, answering, private_ca, quick):
     """The error of a call to a server with this certificate."""
 

@@ -17,7 +17,7 @@ async def answer(request):
     return web.Response()
 
 
-@pytest.mark.parametrize("engine", ["obstore", "fsspec"])
+@pytest.mark.parametrize("engine", ["obstore", "web"])
 async def test_a_port_that_requires_tls_is_named(answering, private_ca, quick, engine):
     port = (await answering(answer, private_ca.server_context("x.test"))).rpartition(":")[2]
     endpoint = f"http://127.0.0.1:{port}"

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from podferry.storage.fsspec.web_index import WebIndex, directory_shown, read_index
+from podferry.storage.web.index import WebIndex, directory_shown, read_index
 
 TOP = "http://host:8000/a%20set/"
 ODD = '<a href="x%23y%3Fz%20%25%26a%3Ab">x#y?z %&amp;a:b</a>'

@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
-from podferry.storage.fsspec.web_markup import WebMarkup
 from podferry.storage.network.proxies import DEFAULT_PORTS
+from podferry.storage.web.markup import WebMarkup
 
 HEADINGS = ("index of", "directory listing", "listing of", "files within")
 """Of the pages that nginx, Apache, lighttpd, Python and others generate, in lower case."""

@@ -16,7 +16,7 @@ MAX_LABEL = 100
 
 
 class WebMarkup(HTMLParser):
-    """Collects what `podferry.storage.fsspec.web_index` needs.
+    """Collects what `podferry.storage.web.index` needs.
 
     Attributes:
         links: Targets of links.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podferry.storage.fsspec.web_markup import WebMarkup
+from podferry.storage.web.markup import WebMarkup
 
 
 def parsed(text: str) -> WebMarkup:

@@ -18,10 +18,10 @@ from podferry.contract.errors import (
 )
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
-from podferry.storage.fsspec import web_page
 from podferry.storage.listing.dataset import open_dataset
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import LIMITS
+from podferry.storage.web import page
 from tests.support.web_server import Answer, Handler, ScriptedServer, file, hangs, moved, resets
 
 TOP = Answer('<title>Index of /set/</title><a href="../">..</a><a href="a">a</a><a href="sub/">sub/</a>')
@@ -93,7 +93,7 @@ async def test_directories_without_end_are_named(listed) -> None:
 
 
 async def test_a_page_without_end_is_named(listed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_page, "MAX_PAGE_BYTES", 10)
+    monkeypatch.setattr(page, "MAX_PAGE_BYTES", 10)
     with pytest.raises(Corrupt, match=r"the index page of http://.*/set has no end"):
         await listed({})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podferry.storage.fsspec.web_page import decoded
+from podferry.storage.web.page import decoded
 
 TEXT = '<a href="é">'
 

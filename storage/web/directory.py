@@ -9,29 +9,21 @@ from __future__ import annotations
 import errno
 from contextlib import suppress
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from podferry.storage.errors.translate import store_error
-from podferry.storage.fsspec.web_index import WebIndex, comparable_path, directory_shown, read_index
-from podferry.storage.fsspec.web_json_index import read_json_index
-from podferry.storage.fsspec.web_page import JSON_TYPE, WebPage, WebSite
 from podferry.storage.http.page_detection import PAGE_SUFFIXES, is_html
-from podferry.storage.object_names import checked_name, join
-
-Info = dict[str, Any]
-"""As fsspec describes a file: `name`, `type` and `size`, which an index does not have."""
-
-
-class WebListing(NamedTuple):
-    """What is in a directory, and links that may lead to its files but cannot be followed."""
-
-    members: tuple[Info, ...]
-    skipped: tuple[str, ...]
+from podferry.storage.object_names import checked_name, is_temporary, join
+from podferry.storage.walk import Directory
+from podferry.storage.web.index import WebIndex, comparable_path, directory_shown, read_index
+from podferry.storage.web.json_index import read_json_index
+from podferry.storage.web.page import JSON_TYPE, WebPage, page_error, redirected
+from podferry.storage.web.response import FileInfo
+from podferry.storage.web.site import WebSite
 
 
-def list_web_directory(site: WebSite, name: str, url: str, certain: bool) -> WebListing:
-    """What the page of a directory links to below its own address.
+async def list_web_directory(site: WebSite, name: str, url: str, certain: bool) -> Directory:
+    """What the page of a directory links to below its own address, without sizes.
 
     Args:
         site: The server.
@@ -43,50 +35,52 @@ def list_web_directory(site: WebSite, name: str, url: str, certain: bool) -> Web
         FileNotFoundError: There is no such page.
         NotADirectoryError: It is a file.
         FerryError: The page does not list the directory, not completely, or with names that are invalid.
-        aiohttp.ClientError, OSError: The server does not respond as it should.
+        What the site raises: The server does not respond as it should.
     """
     index = None
     if not certain:
         with suppress(FileNotFoundError):  # most servers redirect to the slash, some find nothing without it
-            index = _index(site, name, _page(site, name, url))
+            index = _index(site, name, await _page(site, name, url))
     if index is None or not index.names:
-        page = _page(site, name, f"{url}/")
+        page = await _page(site, name, f"{url}/")
         index = _index(site, name, page)
         if not index.names and (index.skipped or not index.is_listing):
-            raise site.error("no index", name, page, _skipped(index))
+            raise page_error("no index", site.location, name, page, _skipped(index))
     _check_names(site, name, index)
-    members = [{"name": f"{url}/{link}", "type": _kind(link), "size": None} for link in sorted(index.names)]
-    return WebListing(tuple(members), index.skipped)
+    found = sorted((join(name, unquote(link.rstrip("/"))), link.endswith("/")) for link in index.names)
+    members = [each for each in found if each[0] != name and not is_temporary(each[0])]
+    return Directory(
+        unsized=tuple(member for member, is_directory in members if not is_directory),
+        directories=tuple(member for member, is_directory in members if is_directory),
+        skipped=index.skipped,
+    )
 
 
-def web_file_info(site: WebSite, name: str, url: str) -> Info:
-    """What the server says about a file, as fsspec does; of a directory only its type.
+async def web_file_info(site: WebSite, name: str, url: str) -> FileInfo:
+    """What the server says about a file.
 
     Args:
         site: The server.
-        name: Of the file, relative to the store, for messages.
+        name: Of the file, relative to the store.
         url: Of the file, encoded.
 
     Raises:
         FerryError: The server responds with a page instead of the file.
-        What fsspec raises.
+        What the site raises.
     """
-    info: Info = site.file_system.info(url)
-    if info["size"] == 0:  # some servers say so in the response to HEAD, whatever the size is
-        info["size"] = site.size(url)
-    address = info["url"]
-    if urlsplit(address).path.endswith("/") and directory_shown(url, address):
-        return {**info, "type": "directory"}
-    if not is_html(info.get("mimetype", "")) or (_is_page(url) and _is_same(url, address)):
+    info = await site.general.info(url)
+    if urlsplit(info.address).path.endswith("/") and directory_shown(url, info.address):
+        return info._replace(is_directory=True)
+    if not is_html(info.kind) or (_is_page(url) and _is_same(url, info.address)):
         return info
     try:
-        page = site.page(name, url, sniff=True)
+        page = await site.page(name, url, sniff=True)
     except NotADirectoryError:
         return info  # only its type is wrong
     index = _index(site, name, page)
     if not index.names and not index.is_listing:
-        raise site.error("page", name, page)
-    return {**info, "type": "directory"}
+        raise page_error("page", site.location, name, page)
+    return info._replace(is_directory=True)
 
 
 def _check_names(site: WebSite, name: str, index: WebIndex) -> None:
@@ -97,16 +91,12 @@ def _check_names(site: WebSite, name: str, index: WebIndex) -> None:
             raise store_error("name", site.location, text, f"{link} is not in UTF-8")
 
 
-def _kind(link: str) -> str:
-    return "directory" if link.endswith("/") else "file"
-
-
 def _skipped(index: WebIndex) -> str:
     return f"it links to {', '.join(index.skipped[:3])}" if index.skipped else ""
 
 
-def _page(site: WebSite, name: str, url: str) -> WebPage:
-    page = site.page(name, url)
+async def _page(site: WebSite, name: str, url: str) -> WebPage:
+    page = await site.page(name, url)
     if _is_page(url) and not urlsplit(page.address).path.endswith("/"):
         raise NotADirectoryError(errno.ENOTDIR, "a web page", url)
     return page
@@ -121,12 +111,12 @@ def _index(site: WebSite, name: str, page: WebPage) -> WebIndex:
         else read_index(page.address, directory or "/", page.text)
     )
     if index.has_login and (directory is None or not index.names):
-        raise site.error("login", name, page)
+        raise page_error("login", site.location, name, page)
     if directory is None:
-        raise site.redirected(name, page)
+        raise redirected(site.location, name, page)
     next_page = page.next_page or index.next_page
     if next_page:
-        raise site.error("pages", name, page, f"it links to {next_page}")
+        raise page_error("pages", site.location, name, page, f"it links to {next_page}")
     return index
 
 
@@ -134,7 +124,9 @@ def _json_index(site: WebSite, name: str, page: WebPage) -> WebIndex:
     try:
         return read_json_index(page.text)
     except ValueError as error:
-        raise site.error("no html", name, page, f"{JSON_TYPE}, but not as nginx lists files") from error
+        raise page_error(
+            "no html", site.location, name, page, f"{JSON_TYPE}, but not as nginx lists files"
+        ) from error
 
 
 def _is_page(url: str) -> bool:

@@ -8,9 +8,9 @@ import pytest
 
 from podferry.contract.errors import FerryError, InvalidSpec
 from podferry.contract.uri import parse_uri
-from podferry.storage.fsspec.web_json_index import read_json_index
 from podferry.storage.listing.dataset import open_dataset
 from podferry.storage.store import StoreConfig
+from podferry.storage.web.json_index import read_json_index
 from tests.support.web_server import Answer, ScriptedServer, file, moved
 
 MTIME = "Mon, 23 Nov 2026 10:00:00 GMT"

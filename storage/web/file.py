@@ -6,41 +6,19 @@ refuse or fail. Sources: RFC 9110, sections 14.4 and 15.3.7.
 
 from __future__ import annotations
 
-import errno
 import re
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-import fsspec.asyn
-
 from podferry.contract.errors import FerryError
 from podferry.storage.errors.translate import store_error, too_short
-from podferry.storage.fsspec.web_directory import web_file_info
-from podferry.storage.fsspec.web_page import WebSite
 from podferry.storage.http.page_detection import PAGE_SUFFIXES, begins_as_page, is_html, is_markup
+from podferry.storage.web.directory import web_file_info
+from podferry.storage.web.response import WebResponse
+from podferry.storage.web.site import WebSite
 
 COMPLETE, PARTIAL = (200, 203), 206
 CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)", re.IGNORECASE)
-
-
-class WebResponse(NamedTuple):
-    """What a server responds with.
-
-    Attributes:
-        status: Of HTTP.
-        kind: Its Content-Type.
-        content_range: Its Content-Range, or empty.
-        body: Complete.
-    """
-
-    status: int
-    kind: str
-    content_range: str
-    body: bytes
-
-    def __str__(self) -> str:
-        stated = f"Content-Range {self.content_range}" if self.content_range else "no Content-Range"
-        return f"HTTP {self.status}, {self.kind or 'no type'}, {stated}, {len(self.body)} bytes"
 
 
 class WebFile(NamedTuple):
@@ -56,8 +34,8 @@ class WebFile(NamedTuple):
     name: str
     url: str
 
-    def read(self, start: int, length: int | None, size: int | None) -> bytes:
-        """`length` bytes from `start`, or the complete file if `length` is None. Blocks.
+    async def read(self, start: int, length: int | None, size: int | None) -> bytes:
+        """`length` bytes from `start`, or the complete file if `length` is None.
 
         Args:
             start: First byte.
@@ -69,36 +47,17 @@ class WebFile(NamedTuple):
             Changed: The response states another size than the listed one.
             Corrupt: It is not the requested range, or the file ends before it.
             Unavailable: It is a web page.
-            aiohttp.ClientError, OSError: The server does not respond as it should.
+            What the site raises.
         """
-        response: WebResponse
-        response = fsspec.asyn.sync(self.site.file_system.loop, self._get, start, length)
+        response = await self.site.general.get(self.name, self.url, start, length)
         if response.status == PARTIAL and length is not None:
             self._check_range(response, start, length, size)
         elif response.status not in COMPLETE:
             raise self._refused(response, start, length)
-        self._check_page(response, start if response.status == PARTIAL else 0)
+        await self._check_page(response, start if response.status == PARTIAL else 0)
         if length is None or response.status == PARTIAL:
             return response.body
-        return self._part_of_all(response, start, length, size)
-
-    async def _get(self, start: int, length: int | None) -> WebResponse:
-        file_system = self.site.file_system
-        session, given = await file_system.set_session(), file_system.kwargs
-        headers = {**given.get("headers", {}), "Accept-Encoding": "identity"}
-        if length is not None:
-            headers["Range"] = f"bytes={start}-{start + length - 1}"
-        async with session.get(file_system.encode_url(self.url), **{**given, "headers": headers}) as response:
-            if response.status == 404:
-                raise FileNotFoundError(errno.ENOENT, "HTTP 404", self.url)
-            response.raise_for_status()
-            fields, body = response.headers, await response.read()
-        coding = fields.get("Content-Encoding", "identity")
-        if coding.lower() != "identity":  # decoded bytes are not those of the file, nor is their number
-            detail = f"requested the bytes as they are stored; received Content-Encoding {coding[:40]}"
-            raise store_error("other range", self.site.location, self.name, detail)
-        kind, content_range = fields.get("Content-Type", ""), fields.get("Content-Range", "")
-        return WebResponse(response.status, kind, content_range, body)
+        return await self._part_of_all(response, start, length, size)
 
     def _check_range(self, response: WebResponse, start: int, length: int, size: int | None) -> None:
         """Check a response with a part of the file."""
@@ -116,10 +75,10 @@ class WebFile(NamedTuple):
                 raise self._refused(response, start, length)
             raise too_short(self.site.location, self.name, start, length, f"{total} bytes")
 
-    def _part_of_all(self, response: WebResponse, start: int, length: int, size: int | None) -> bytes:
+    async def _part_of_all(self, response: WebResponse, start: int, length: int, size: int | None) -> bytes:
         """A range of a response with the complete file, which a server without ranges sends."""
         if size is None:
-            size = web_file_info(self.site, self.name, self.url)["size"]
+            size = (await web_file_info(self.site, self.name, self.url)).size
         if size is not None and len(response.body) != size:
             raise self._refused(response, start, length, f" of {size}")
         if start + length > len(response.body):
@@ -127,20 +86,20 @@ class WebFile(NamedTuple):
             raise too_short(self.site.location, self.name, start, length, found)
         return response.body[start : start + length]
 
-    def _check_page(self, response: WebResponse, start: int) -> None:
+    async def _check_page(self, response: WebResponse, start: int) -> None:
         """Refuse a page in the place of the file; a file that is only declared as one is a file."""
         if PurePosixPath(self.name).suffix.lower() in PAGE_SUFFIXES:
             return
         if is_html(response.kind):
-            is_page = not self._is_declared_html() if start else is_markup(response.body)
+            is_page = not await self._is_declared_html() if start else is_markup(response.body)
         else:
             is_page = start == 0 and begins_as_page(self.name, response.body)
         if is_page:
             raise store_error("page", self.site.location, self.name, str(response))
 
-    def _is_declared_html(self) -> bool:
+    async def _is_declared_html(self) -> bool:
         """Whether the server declares the file itself as a page; raises if it is one."""
-        return is_html(web_file_info(self.site, self.name, self.url).get("mimetype", ""))
+        return is_html((await web_file_info(self.site, self.name, self.url)).kind)
 
     def _refused(self, response: WebResponse, start: int, length: int | None, total: str = "") -> FerryError:
         asked = "the complete file" if length is None else f"bytes {start}-{start + length - 1}{total}"

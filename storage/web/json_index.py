@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from podferry.storage.fsspec.web_index import WebIndex
+from podferry.storage.web.index import WebIndex
 
 
 class _Member(msgspec.Struct):

@@ -1,0 +1,107 @@
+"""The store of a web server: its requests, and what it refuses. Listings are in `test_directory.py`."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+
+import pytest
+
+from podferry.contract.errors import InvalidSpec, NotFound
+from podferry.contract.manifest import Entry
+from podferry.contract.uri import Uri, parse_uri
+from podferry.storage.factory import open_store
+from podferry.storage.request_builder import Origin
+from podferry.storage.store import StoreConfig
+from podferry.storage.web.store import WebStore
+from tests.support.web_server import Answer, ScriptedServer, file, moved
+
+ENTRY = Entry("a b+%/ü", 10, '"t"')
+SITE = {
+    "/set": moved("/set/", 301),
+    "/set/": Answer('<title>Index of /set/</title><a href="a">a</a><a href="sub/">sub/</a>'),
+    "/set/a": file(),
+    "/set/sub/": Answer('<a href="b">b</a>'),
+    "/set/sub/b": file(7),
+}
+
+
+def lines_of(head: bytes) -> tuple[str, dict[str, str]]:
+    first, *lines = head.decode("ascii").removesuffix("\r\n\r\n").split("\r\n")
+    return first, {name: value for name, _, value in (line.partition(": ") for line in lines)}
+
+
+def builder_for(uri: Uri, **held: str):
+    return WebStore(uri, StoreConfig(credentials=held)).request_builder
+
+
+def test_files_are_requested_unencoded() -> None:
+    builder = builder_for(Uri("https", "data.example.com:8443", "set one"))
+    first, sent = lines_of(builder.build(ENTRY, 0, 10))
+    assert first == "GET /set%20one/a%20b%2B%25/%C3%BC HTTP/1.1"
+    assert sent["Host"] == "data.example.com:8443"
+    assert sent["Accept-Encoding"] == "identity"
+    assert sent["If-Match"] == '"t"'
+    assert builder.origin == Origin("data.example.com", 8443, tls=True, pages=True)
+
+
+@pytest.mark.parametrize("bucket", ["user@host", "user:password@host"])
+def test_a_user_does_not_belong_in_the_address(bucket: str) -> None:
+    with pytest.raises(InvalidSpec, match="must not name a user") as caught:
+        builder_for(Uri("http", bucket))
+    assert "password" not in str(caught.value.problems[0].measured)
+
+
+async def test_credentials_are_lines_of_the_request() -> None:
+    builder = builder_for(Uri("https", "host"), username="u", password="p", HTTP_HEADERS="X-Key: k")
+    await builder.prepare([ENTRY])
+    _, sent = lines_of(builder.build(ENTRY, 0, 10))
+    assert sent["Authorization"] == "Basic dTpw"
+    assert sent["X-Key"] == "k"
+
+
+def test_fsspec_does_not_open_it() -> None:
+    with pytest.raises(InvalidSpec, match=r"Leave \?engine=fsspec out"):
+        open_store(parse_uri("http://host/x?engine=fsspec"))
+
+
+async def test_it_is_read_only(answering) -> None:
+    store = open_store(parse_uri(f"{await answering(ScriptedServer(SITE).handle)}/set"))
+    for call in (store.write("a", b"x"), store.delete(["a"])):
+        with pytest.raises(InvalidSpec, match="read only"):
+            await call
+    await store.close()
+
+
+async def test_children_and_a_file(answering) -> None:
+    store = open_store(parse_uri(f"{await answering(ScriptedServer(SITE).handle)}/set"))
+    assert await store.children() == ["a", "sub/"]
+    assert await store.children("sub") == ["b"]
+    assert (await store.stat("a")).size == 5
+    with pytest.raises(NotFound):
+        await store.stat("missing")
+    await store.close()
+
+
+LISTS = """
+import asyncio, sys
+from podferry.contract.uri import parse_uri
+from podferry.storage.factory import open_store
+
+async def main():
+    store = open_store(parse_uri(sys.argv[1]))
+    print(sorted([entry.name async for entry in store.entries()]), (await store.stat("a")).size)
+    await store.close()
+
+asyncio.run(main())
+print({"aiohttp", "fsspec", "structlog", "yarl"} & set(sys.modules))
+"""
+
+
+async def test_a_plain_listing_loads_no_general_client(answering) -> None:
+    endpoint = await answering(ScriptedServer(SITE).handle)
+    words = [sys.executable, "-c", LISTS, f"{endpoint}/set"]
+    process = await asyncio.create_subprocess_exec(*words, stdout=subprocess.PIPE)
+    out, _ = await process.communicate()
+    assert out.decode() == "['a', 'sub/b'] 5\nset()\n"
