@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podferry.storage.smb.nt_status import LoginRefused
+from podferry.storage.smb.nt_status import LoginRefused, TicketRefused
 from podferry.storage.smb.options import SmbOptions
 
 if TYPE_CHECKING:
@@ -21,12 +21,13 @@ class Authentication:
     """The tokens of one login, and the key that comes of it. Each call may take long: Kerberos asks its KDC.
 
     Raises:
-        LoginRefused: There is no valid ticket.
+        TicketRefused: There is no valid ticket.
     """
 
     def __init__(self, options: SmbOptions) -> None:
         import spnego  # noqa: PLC0415 - see above
 
+        self._refused = TicketRefused if options.ticket else LoginRefused
         use = spnego.NegotiateOptions
         credential: spnego.Credential = spnego.Password(options.user or GUEST, options.password)
         protocol, kind = "ntlm", use.use_ntlm
@@ -42,7 +43,7 @@ class Authentication:
                 options=use.session_key | kind,
             )
         except Exception as error:
-            raise LoginRefused(f"{options.ticket}: {_first_line(error)}") from error
+            raise TicketRefused(_first_line(error)) from error
 
     def answer(self, token: bytes) -> bytes:
         """The token for the server, after its last one; empty if there is none to send.
@@ -55,7 +56,7 @@ class Authentication:
         try:
             return self._context.step(token or None) or b""
         except Exception as error:  # a malformed token raises what its first wrong byte happens to
-            raise LoginRefused(f"its answer cannot be used: {_first_line(error)}") from error
+            raise self._refused(f"its answer cannot be used: {_first_line(error)}") from error
 
     @property
     def session_key(self) -> bytes:

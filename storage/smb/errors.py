@@ -14,7 +14,14 @@ from podferry.contract.errors import (
     Unavailable,
 )
 from podferry.storage.errors.translate import StoreLocation, store_error, translate
-from podferry.storage.smb.nt_status import LoginRefused, NoFiles, ProtocolError, StatusError, status_name
+from podferry.storage.smb.nt_status import (
+    LoginRefused,
+    NoFiles,
+    ProtocolError,
+    StatusError,
+    TicketRefused,
+    status_name,
+)
 
 
 class Rule(NamedTuple):
@@ -40,6 +47,11 @@ WRONG_LOGIN = Rule(
     AccessDenied,
     "the server rejects the user or the password for {}",
     "Check SMB_USERNAME, SMB_PASSWORD and SMB_DOMAIN",
+)
+NO_TICKET = Rule(
+    AccessDenied,
+    "there is no valid Kerberos ticket for {}",
+    "Run kinit, check KRB5CCNAME, and name the host as the server's principal cifs/HOST does",
 )
 BLOCKED = Rule(
     AccessDenied,
@@ -79,6 +91,8 @@ def translate_smb(error: BaseException, location: StoreLocation, name: str = "")
     """The error for what a connection raised; raise it `from` that."""
     if isinstance(error, StatusError):
         return _status_error(error.status, location, name)
+    if isinstance(error, TicketRefused):
+        return _error(NO_TICKET, location, name, str(error))
     if isinstance(error, LoginRefused):
         return _error(WRONG_LOGIN, location, name, str(error))
     if isinstance(error, NoFiles):

@@ -101,5 +101,9 @@ class LoginRefused(Exception):
     """The login cannot work as it is configured; the text says why."""
 
 
+class TicketRefused(LoginRefused):
+    """The login with a ticket of Kerberos fails at the client."""
+
+
 class NoFiles(Exception):
     """The share has no files: it is a printer or a pipe."""

@@ -7,7 +7,7 @@ import spnego
 
 from podferry.contract.uri import parse_uri
 from podferry.storage.smb.authentication import Authentication
-from podferry.storage.smb.nt_status import LoginRefused
+from podferry.storage.smb.nt_status import LoginRefused, TicketRefused
 from podferry.storage.smb.options import read_options
 
 CHALLENGE, OTHER = (struct.pack("<8sI48x", b"NTLMSSP", kind) for kind in (2, 9))
@@ -97,5 +97,5 @@ def test_a_ticket_that_cannot_be_used_is_named(monkeypatch):
 
     monkeypatch.setattr("podferry.storage.smb.options.find_spec", lambda name: name)
     monkeypatch.setattr(spnego, "client", failing)
-    with pytest.raises(LoginRefused, match="/cache: RuntimeError: no such cache"):
+    with pytest.raises(TicketRefused, match="RuntimeError: no such cache"):
         Authentication(read_options(parse_uri("smb://nas/share"), {"KRB5CCNAME": "/cache"}))

@@ -15,7 +15,14 @@ from podferry.contract.errors import (
 from podferry.contract.uri import parse_uri
 from podferry.storage.errors.translate import StoreLocation
 from podferry.storage.smb.errors import translate_smb
-from podferry.storage.smb.nt_status import ConnectionLost, LoginRefused, NoFiles, ProtocolError, StatusError
+from podferry.storage.smb.nt_status import (
+    ConnectionLost,
+    LoginRefused,
+    NoFiles,
+    ProtocolError,
+    StatusError,
+    TicketRefused,
+)
 
 LOCATION = StoreLocation(parse_uri("smb://nas/share/d"), credentials=("SMB_USERNAME",))
 
@@ -41,6 +48,7 @@ LOCATION = StoreLocation(parse_uri("smb://nas/share/d"), credentials=("SMB_USERN
         (StatusError(0xC0000205), Throttled, "no more requests"),
         (StatusError(0xC0001234), Unavailable, "NT status 0xC0001234"),
         (LoginRefused("only as a guest"), AccessDenied, "only as a guest"),
+        (TicketRefused("expired"), AccessDenied, r"no valid Kerberos ticket .*expired.*kinit"),
         (NoFiles(), InvalidSpec, "has no files"),
         (ProtocolError("no SMB 2"), Unavailable, r"as one of SMB 2 or 3 \(no SMB 2\)"),
         (ConnectionLost("cut"), Unavailable, "does not respond"),
