@@ -39,6 +39,8 @@ NEXT_KEYS = re.compile(r"(^|[&;])(marker|cursor|continuation-token)=.", re.IGNOR
 """Queries that do so at another address, too: the store's behind a web server."""
 OTHER_SCHEMES = ("javascript", "mailto", "tel", "sms", "about", "blob", "magnet")
 """Of links to no file that have no host."""
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*/?")
+"""A link to what is directly in the directory, and to nothing else, however URLs are read: most links."""
 SORTING = re.compile(
     r"((([CDFMNOSV]|sort|order|by|layout|view|lang|limit|page|p|offset|start|json|zip)(=[\w-]*)?|dir=(asc|desc))"
     r"([&;]|$))*",
@@ -144,7 +146,8 @@ class _Links:
 
     def __init__(self, address: str, directory: str) -> None:
         self._server, self._directory = _server(urlsplit(address)), directory
-        self.base = address
+        self.base = self._address = address
+        self._is_at_directory = comparable_path(urlsplit(address).path) == directory
         self.names = set[str]()
         self.skipped = set[tuple[str, str]]()
         self.next_page = ""
@@ -152,6 +155,9 @@ class _Links:
 
     def add(self, link: str) -> None:
         """Add a link as it is written in the page."""
+        if self._is_at_directory and self.base == self._address and PLAIN_NAME.fullmatch(link):
+            self.names.add(link)
+            return
         self.has_parent |= link.rstrip("/") in PARENTS
         target = urlsplit(urljoin(self.base, AS_DOT.sub(".", link.replace("\\", "/"))))  # as browsers do
         if target.scheme not in DEFAULT_PORTS:

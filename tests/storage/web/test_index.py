@@ -231,3 +231,14 @@ def test_pages_that_list_nothing(page: str) -> None:
 )
 def test_which_directory_a_page_shows(requested: str, address: str, path: str | None) -> None:
     assert directory_shown(requested, address) == path
+
+
+@pytest.mark.parametrize("link", ["a.bin", "sub/", "0", "index.html", "a-b_c.1/", "http", "-"])
+def test_plain_names_are_those_of_any_link(link: str) -> None:
+    """They are taken as they are, where no other base changes what they lead to."""
+    page = f'<a href="{link}">x</a>'
+    assert read_index("http://h/set/", "/set/", page) == read_index(
+        "http://h/set/", "/set/", page.replace('"', '"./', 1)
+    )
+    assert read_index("http://h/set/", "/set/", f'<base href="/other/">{page}').names == frozenset()
+    assert read_index("http://h/set/index.html", "/set/", page).names == {link}
