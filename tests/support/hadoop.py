@@ -104,12 +104,22 @@ def hadoop(
         **_common(folder, host, data),
         **more,
     }
-    found = _written(folder, folder, properties, data, java, f"{host}:{rpc}", f"{host}:{web}")
+    options = (*java, *_without_dns(folder, host))
+    found = _written(folder, folder, properties, data, options, f"{host}:{rpc}", f"{host}:{web}")
     node = found.command(f"{SERVERS}.namenode.NameNode")
     subprocess.run([*node, "-format", "-nonInteractive"], cwd=folder, capture_output=True, check=True)
     with running(node, rpc, folder / "name.log", host), _data_node(found, folder, host):
         _wait_until_writable(found, identity)
         yield found
+
+
+def _without_dns(folder: Path, host: str) -> tuple[str, ...]:
+    """Java's option for an address of a network that has no DNS: asking for its name would take minutes."""
+    if host == "127.0.0.1":
+        return ()
+    hosts = folder / "hosts"
+    hosts.write_text(f"127.0.0.1 localhost\n{host} {host}\n")
+    return (f"-Djdk.net.hosts.file={hosts}",)
 
 
 @contextlib.contextmanager
