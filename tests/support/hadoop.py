@@ -6,6 +6,7 @@ import contextlib
 import getpass
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -118,7 +119,7 @@ def _without_dns(folder: Path, host: str) -> tuple[str, ...]:
     if host == "127.0.0.1":
         return ()
     hosts = folder / "hosts"
-    hosts.write_text(f"127.0.0.1 localhost\n{host} {host}\n")
+    hosts.write_text(f"127.0.0.1 localhost\n{host} {host} {socket.gethostname()}\n")
     return (f"-Djdk.net.hosts.file={hosts}",)
 
 
