@@ -143,17 +143,21 @@ def _measured(error: NotFound) -> str:
     return "; ".join(problem.measured for problem in error.problems)
 
 
-async def children_of(list_directory: ListDirectory, directory: str) -> list[str]:
+async def children_of(list_directory: ListDirectory, directory: str, parallel: int = 1) -> list[str]:
     """Sorted names directly in a directory, those of directories with a slash; see `Store.children`.
 
-    Directories without files are left out, as object stores have none.
+    Directories without files are left out, as object stores have none; `parallel` are looked into at a time.
     """
     found = await list_directory(directory)
     below = directory and f"{directory}/"
     names = {name.removeprefix(below) for name in (*(entry.name for entry in found.entries), *found.unsized)}
-    for name in found.directories:
+
+    async def add(name: str) -> None:
+        """Take a directory if there is a file below it."""
         if await _has_files(list_directory, name):
             names.add(f"{name.removeprefix(below)}/")
+
+    await for_each_limited(found.directories, add, parallel)
     return sorted(names)
 
 

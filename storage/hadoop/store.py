@@ -20,7 +20,7 @@ from podferry.storage.object_names import checked_name, is_temporary, join, temp
 from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.store import Body, WriteMode
 from podferry.storage.timeouts_and_limits import Limits
-from podferry.storage.walk import Directory, Walk
+from podferry.storage.walk import Directory, Walk, children_of
 from podferry.storage.write_body import BodySource
 
 MAX_OBJECT_BYTES = 1 << 62
@@ -55,17 +55,7 @@ class HadoopStore:
 
     async def children(self, prefix: str = "") -> list[str]:
         """See `Store.children`; directories without files are skipped, as object stores have none."""
-        found = await self._read_directory(prefix)
-        names = [entry.name for entry in found.entries]
-
-        async def add(directory: str) -> None:
-            """Take a directory that has a file."""
-            if await self._has_files(directory):
-                names.append(f"{directory}/")
-
-        await for_each_limited(found.directories, add, self._limits.worker_threads)
-        start = len(prefix) + 1 if prefix else 0
-        return sorted(name[start:] for name in names)
+        return await children_of(self._read_directory, prefix, self._limits.worker_threads)
 
     async def stat(self, name: str) -> Entry:
         """See `Store.stat`. The tag consists of the file's modification time and size."""
@@ -128,16 +118,6 @@ class HadoopStore:
     async def _file_entry(self, name: str) -> Entry | None:
         found = await self._files.status(self._path(name))
         return None if found.is_directory else found.entry(name)
-
-    async def _has_files(self, directory: str) -> bool:
-        """Whether there is a file below a directory."""
-        pending = [directory]
-        while pending:
-            found = await self._read_directory(pending.pop())
-            if found.entries:
-                return True
-            pending += found.directories
-        return False
 
     async def _write(self, name: str, source: BodySource, mode: WriteMode) -> None:
         temporary = self._path(temporary_name(name))

@@ -27,7 +27,7 @@ from podferry.storage.smb.reads import Reader, answered, entry_of
 from podferry.storage.smb.writes import Writer
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
-from podferry.storage.walk import Directory, Walk
+from podferry.storage.walk import Directory, Walk, children_of
 from podferry.storage.write_body import BodySource, as_bytes
 
 T = TypeVar("T")
@@ -70,26 +70,7 @@ class SmbStore:
 
     async def children(self, prefix: str = "") -> list[str]:
         """See `Store.children`; directories without files are skipped, as object stores have none."""
-        found = await self._directory(prefix)
-        start = len(prefix) + 1 if prefix else 0
-        names = [entry.name[start:] for entry in found.entries]
-
-        async def add(directory: str) -> None:
-            """Take a directory, if there is a file in it."""
-            if await self._has_files(directory):
-                names.append(directory[start:] + "/")
-
-        await for_each_limited(found.directories, add, CONCURRENT_CALLS)
-        return sorted(names)
-
-    async def _has_files(self, directory: str) -> bool:
-        found = await self._directory(directory)
-        if found.entries:
-            return True
-        for below in found.directories:
-            if await self._has_files(below):
-                return True
-        return False
+        return await children_of(self._directory, prefix, CONCURRENT_CALLS)
 
     async def _directory(self, directory: str) -> Directory:
         path = self._path(directory) if directory else self._base

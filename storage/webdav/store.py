@@ -29,7 +29,7 @@ from podferry.storage.object_names import checked_name
 from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
-from podferry.storage.walk import Directory, Walk
+from podferry.storage.walk import Directory, Walk, children_of
 from podferry.storage.webdav.client import NOT_FOUND, DavClient
 from podferry.storage.webdav.writes import DavWrites
 from podferry.storage.write_body import BodySource
@@ -75,22 +75,7 @@ class WebDavStore:
 
     async def children(self, prefix: str = "") -> list[str]:
         """See `Store.children`."""
-        found = await self._directory(prefix)
-        names = [*(entry.name for entry in found.entries), *found.unsized]
-
-        async def add(name: str) -> None:
-            """Take a directory if there is a file below it."""
-            if await self._has_files(name):
-                names.append(f"{name}/")
-
-        await for_each_limited(found.directories, add, self._limits.worker_threads)
-        return sorted(name.removeprefix(f"{prefix}/" if prefix else "") for name in names)
-
-    async def _has_files(self, name: str) -> bool:
-        found = await self._directory(name)
-        if found.entries or found.unsized:
-            return True
-        return any([await self._has_files(each) for each in found.directories])
+        return await children_of(self._directory, prefix, self._limits.worker_threads)
 
     async def stat(self, name: str) -> Entry:
         """See `Store.stat`."""
