@@ -5,9 +5,6 @@ Source: "WebHDFS REST API" of Hadoop's documentation.
 
 from __future__ import annotations
 
-import asyncio
-import random
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -23,6 +20,7 @@ from podferry.storage.errors.translate import StoreLocation, translate
 from podferry.storage.hadoop.errors import hadoop_error
 from podferry.storage.network.settings import Network
 from podferry.storage.network.tls import tls_context
+from podferry.storage.retries import retry_temporary
 from podferry.storage.timeouts_and_limits import Limits
 from podferry.storage.webhdfs.responses import MAX_JSON_BYTES, refusal
 
@@ -30,7 +28,6 @@ T = TypeVar("T")
 API = "/webhdfs/v1"
 CONNECTIONS = 16
 """To one host: what other engines use threads for."""
-FIRST_DELAY_SECONDS = 0.2
 REDIRECTS = (307, 302)
 """Hadoop's documentation has 307; some gateways send 302."""
 
@@ -168,16 +165,8 @@ class WebHdfsClient:
         raise AssertionError("there are no addresses")
 
     async def _retried(self, call: Callable[[], Awaitable[T]]) -> T:
-        limits, started = self._access.limits, time.monotonic()
-        for attempt in range(limits.retries):
-            try:
-                return await call()
-            except TemporaryError:
-                delay = FIRST_DELAY_SECONDS * 2**attempt * random.uniform(0.5, 1)  # noqa: S311
-                if time.monotonic() + delay > started + limits.retry_seconds:
-                    raise
-            await asyncio.sleep(delay)
-        return await call()
+        limits = self._access.limits
+        return await retry_temporary(call, limits.retries + 1, limits.retry_seconds)
 
     def _checked(self, url: str, target: str, path: str) -> str:
         """The target of a redirection, if it is WebHDFS too: a server may not direct requests elsewhere."""
