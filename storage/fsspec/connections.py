@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any
 
 import aiohttp
-import fsspec
 import fsspec.asyn
 import fsspec.core
 from fsspec.dircache import DirCache
@@ -34,7 +33,7 @@ def open_file_system(uri: Uri, options: Options) -> tuple[Any, str]:
         What the file system raises if it cannot connect.
     """
     try:
-        file_system, root = _opened(uri, options)
+        file_system, root = fsspec.core.url_to_fs(f"{uri.scheme}://{uri.bucket}/", **options)
     except ImportError as error:
         # Some file systems import their dependencies only now: hdfs and its pyarrow.
         raise missing_package(uri) from error
@@ -51,12 +50,6 @@ def open_file_system(uri: Uri, options: Options) -> tuple[Any, str]:
     if uri.scheme in HDFS_SCHEMES:
         # Its own reads a path as a URL, and cuts off what follows a `#` or `?`.
         file_system._strip_protocol = _unchanged  # noqa: SLF001 - the only place that every call passes
-    return file_system, root
-
-
-def _opened(uri: Uri, options: Options) -> tuple[Any, str]:
-    url = f"{uri.scheme}://{uri.bucket}/"
-    file_system, root = fsspec.core.url_to_fs(url, **options)
     return file_system, root
 
 

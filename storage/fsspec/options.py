@@ -154,12 +154,7 @@ def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Stor
 def _hdfs(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
     # As many as the other engines; by default a NameNode that is not there takes three minutes.
     options: Options = {"dfs.client.failover.max.attempts": str(limits.retries + 1)}
-    return options, _host(uri, config, limits)[1]
-
-
-def _host(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
-    del limits
-    return {}, _location(uri, config, uri.bucket)
+    return options, _location(uri, config, uri.bucket)
 
 
 def _plain(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:

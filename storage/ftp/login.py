@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 import msgspec
 
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
+from podferry.storage.credentials.login import authority_of, login_names, login_values, server_address
 
 PORT, IMPLICIT_PORT = 21, 990
 """Source: the service names of IANA, `ftp` and `ftps`."""
@@ -47,12 +47,12 @@ class Login(msgspec.Struct, frozen=True):
     @property
     def address(self) -> str:
         """`host:port`, an IPv6 address in brackets."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return server_address(self.host, self.port)
 
 
 def names_of_credentials(variables: Mapping[str, str]) -> tuple[str, ...]:
     """Which variables and keys of a Secret are for FTP, for messages."""
-    return tuple(sorted(name for name in variables if name.startswith("FTP_") or name in ALIASES.values()))
+    return login_names(variables, "FTP_", ALIASES)
 
 
 def login_for(uri: Uri, variables: Mapping[str, str]) -> Login:
@@ -61,8 +61,8 @@ def login_for(uri: Uri, variables: Mapping[str, str]) -> Login:
     Raises:
         InvalidSpec: The URI has a password or no valid port, or a variable is not valid.
     """
-    user, host, port = _authority(uri)
-    own = {name: variables.get(name) or variables.get(other, "") for name, other in ALIASES.items()}
+    user, host, port = authority_of(uri, "FTP_PASSWORD")
+    own = login_values(variables, ALIASES)
     user = user or own["FTP_USERNAME"]
     if own["FTP_PASSWORD"] and not user:
         remedy = "Set FTP_USERNAME too, or remove the password"
@@ -82,20 +82,3 @@ def _tls(scheme: str, port: int | None, chosen: str) -> Tls:
     except ValueError as error:
         remedy = "Set it to explicit (AUTH TLS) or implicit (TLS from the first byte)"
         raise InvalidSpec.of("FTP_TLS is not valid", repr(chosen[:40]), remedy) from error
-
-
-def _authority(uri: Uri) -> tuple[str, str, int | None]:
-    """User, host and port of a URI."""
-    user, _, rest = uri.bucket.rpartition("@")
-    if ":" in user:
-        remedy = "Set FTP_PASSWORD in the environment or in the Secret"
-        raise InvalidSpec.of("a URI must not have a password", f"that of {uri.scheme}://", remedy)
-    try:
-        split = urlsplit(f"//{rest}")
-        host, port = split.hostname or "", split.port
-    except ValueError:
-        host, port = "", None
-    if not host or port == 0:
-        remedy = f"Write {uri.scheme}://HOST/…, {uri.scheme}://HOST:PORT/… or {uri.scheme}://[ADDRESS]:PORT/…"
-        raise InvalidSpec.of("the URI names no valid host and port", repr(rest), remedy)
-    return user, host, port

@@ -95,9 +95,7 @@ class GcsClient(StoreClient):
         await self.send(StoreRequest("DELETE", self._path(name)))
 
     async def _json(self, request: StoreRequest) -> Json:
-        return await self.fetch(
-            request, lambda response: msgspec.json.decode(response.text or "{}", type=dict)
-        )
+        return await self.fetch(request, _decoded)
 
     def _path(self, name: str) -> str:
         return f"{self._objects}/{quote(self.key(name), safe='')}"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
 
 from podferry.contract.errors import CredentialsMissing, InvalidSpec
 from podferry.contract.uri import Uri
+from podferry.storage.credentials.login import authority_of, login_names, login_values, server_address
 from podferry.storage.credentials.sources import is_true
 
 PORT = 22
@@ -55,12 +55,12 @@ class Login(msgspec.Struct, frozen=True):
     @property
     def address(self) -> str:
         """`host:port`, an IPv6 address in brackets."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return server_address(self.host, self.port)
 
 
 def names_of_credentials(variables: Mapping[str, str]) -> tuple[str, ...]:
     """Which variables and keys of a Secret are for SFTP, for messages."""
-    return tuple(sorted(name for name in variables if name.startswith("SFTP_") or name in ALIASES.values()))
+    return login_names(variables, "SFTP_", ALIASES)
 
 
 def login_for(uri: Uri, variables: Mapping[str, str]) -> Login:
@@ -70,8 +70,9 @@ def login_for(uri: Uri, variables: Mapping[str, str]) -> Login:
         InvalidSpec: The URI has a password or no valid port, or a file cannot be read.
         CredentialsMissing: There is no user, neither password nor key, or no host key to check against.
     """
-    user, host, port = _authority(uri)
-    own = {name: variables.get(name) or variables.get(other, "") for name, other in ALIASES.items()}
+    user, host, given_port = authority_of(uri, "SFTP_PASSWORD")
+    port = given_port or PORT
+    own = login_values(variables, ALIASES)
     folder = Path(variables["SFTP_SSH_DIR"]) if variables.get("SFTP_SSH_DIR") else None
     user = user or own["SFTP_USERNAME"]
     keys = _private_keys(own["SFTP_PRIVATE_KEY"], folder, bool(own["SFTP_PASSWORD"]))
@@ -96,23 +97,6 @@ def login_for(uri: Uri, variables: Mapping[str, str]) -> Login:
         what = f"there is no host key to check the server of {uri} against"
         raise CredentialsMissing.of(what, read, remedy)
     return msgspec.structs.replace(login, known_hosts=known)
-
-
-def _authority(uri: Uri) -> tuple[str, str, int]:
-    """User, host and port of a URI."""
-    user, _, rest = uri.bucket.rpartition("@")
-    if ":" in user:
-        remedy = "Set SFTP_PASSWORD in the environment or in the Secret"
-        raise InvalidSpec.of("a URI must not have a password", f"that of {uri.scheme}://", remedy)
-    try:
-        split = urlsplit(f"//{rest}")
-        host, port = split.hostname or "", split.port
-    except ValueError:
-        host, port = "", None
-    if not host or port == 0:
-        remedy = f"Write {uri.scheme}://HOST/…, {uri.scheme}://HOST:PORT/… or {uri.scheme}://[ADDRESS]:PORT/…"
-        raise InvalidSpec.of("the URI names no valid host and port", repr(rest), remedy)
-    return user, host, port or PORT
 
 
 def _private_keys(value: str, folder: Path | None, has_password: bool) -> tuple[str, ...]:
