@@ -15,22 +15,15 @@ import asyncio
 import base64
 import hashlib
 import re
-import secrets
 from collections.abc import Sequence
 
 from podferry.contract.errors import AccessDenied, FerryError, NotFound
 from podferry.storage.azure.client import AzureClient
 from podferry.storage.azure.endpoint import AzureAccess
-from podferry.storage.checksum.checksums import crc64
 from podferry.storage.http.store_client import StoreRequest, error_response
-from podferry.storage.multipart import (
-    UploadedPart,
-    check_part,
-    check_part_bytes,
-    ordered_parts,
-    unknown_upload,
-)
+from podferry.storage.multipart import UploadedPart, ordered_parts, unknown_upload
 from podferry.storage.object_names import checked_name
+from podferry.storage.staged_uploads import StagedUploads
 from podferry.storage.timeouts_and_limits import MIB, Limits
 
 UPLOAD = re.compile(r"[0-9a-f]{16}")
@@ -38,38 +31,22 @@ BLOCK = re.compile(r"<Block><Name>([^<]+)</Name><Size>(\d+)</Size></Block>")
 COMMITTED, STAGED = "committed", "uncommitted"
 
 
-class AzureBlocks:
+class AzureBlocks(StagedUploads):
     """Uploads to one container, within "Scalability and performance targets for Blob storage".
 
     Attributes:
         client: Sends the requests.
     """
 
-    min_part_bytes = MIB
     max_part_bytes = 4000 * MIB
     max_parts = 50_000
+    upload_bytes = 8
+    marker = b"\0"
 
     def __init__(self, access: AzureAccess, limits: Limits) -> None:
+        super().__init__(access.uri)
         self.client, self._limits = AzureClient(access, limits), limits
-        self._uri = access.uri
-        self._known: set[str] = set()  # uploads whose first block this process has seen
         self._aborted: set[str] = set()
-
-    async def begin(self, name: str, part_bytes: int) -> str:
-        """See `MultipartStore.begin`."""
-        check_part_bytes(self._uri / checked_name(name), part_bytes, self.min_part_bytes)
-        upload = secrets.token_hex(8)
-        await self._stage(name, upload, 0, b"\0")
-        self._known.add(upload)
-        return upload
-
-    async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> UploadedPart:
-        """See `MultipartStore.send`."""
-        checked_name(name)
-        check_part(self._uri / name, number, len(data), self.max_part_bytes, self.max_parts)
-        await self._check_known(name, upload)
-        tag = await self._stage(name, upload, number, data)
-        return UploadedPart(number, tag, await asyncio.to_thread(crc64, data), len(data))
 
     async def complete(self, name: str, upload: str, parts: Sequence[UploadedPart]) -> None:
         """See `MultipartStore.complete`."""
@@ -115,18 +92,13 @@ class AzureBlocks:
         request = StoreRequest("PUT", name, {"comp": "blocklist"}, body=body, timeout_seconds=seconds)
         await self.client.send(request)
 
-    async def _check_known(self, name: str, upload: str) -> None:
-        """Raise `NotFound` unless the upload's first block is at the store; a process asks once."""
-        if upload in self._known:
-            return
+    async def _has_begun(self, name: str, upload: str) -> bool:
         try:
             valid = upload not in self._aborted and UPLOAD.fullmatch(upload)
             staged = await self._blocks(name, STAGED) if valid else []
         except AccessDenied:  # of who may write but not read: the upload starts again
             staged = []
-        if block_id(upload, 0) not in {found for found, _ in staged}:
-            raise unknown_upload(self._uri / name, upload)
-        self._known.add(upload)
+        return block_id(upload, 0) in {found for found, _ in staged}
 
     async def _is_stored(self, name: str, upload: str, parts: Sequence[UploadedPart]) -> bool | None:
         """Whether the blob consists of these blocks, or None if the store does not say."""

@@ -11,22 +11,15 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
-import secrets
 from collections.abc import Sequence
 
 from podferry.contract.errors import NotFound, Unavailable
-from podferry.storage.checksum.checksums import ChecksumKind, combine_crcs, crc, crc64
+from podferry.storage.checksum.checksums import ChecksumKind, combine_crcs, crc
 from podferry.storage.gcs.client import GcsClient, Json
 from podferry.storage.in_parallel import for_each_limited
-from podferry.storage.multipart import (
-    UploadedPart,
-    check_part,
-    check_part_bytes,
-    ordered_parts,
-    unknown_upload,
-)
+from podferry.storage.multipart import UploadedPart, ordered_parts, unknown_upload
 from podferry.storage.object_names import checked_name, temporary_name
-from podferry.storage.timeouts_and_limits import MIB
+from podferry.storage.staged_uploads import StagedUploads
 
 UPLOAD = re.compile(r"[0-9a-f]{10}")
 COMPOSED = 32
@@ -38,37 +31,20 @@ UPLOAD_FIELD = "podferry-upload"
 DELETED_AT_ONCE = 16
 
 
-class GcsParts:
+class GcsParts(StagedUploads):
     """Uploads to one bucket.
 
     Attributes:
         client: Sends the requests.
     """
 
-    min_part_bytes = MIB
     max_part_bytes = 5 << 40
     max_parts = COMPOSED * COMPOSED
+    upload_bytes = 5
 
     def __init__(self, client: GcsClient) -> None:
+        super().__init__(client.location.uri)
         self.client = client
-        self._uri = client.location.uri
-        self._known: set[str] = set()  # uploads whose first object this process has seen
-
-    async def begin(self, name: str, part_bytes: int) -> str:
-        """See `MultipartStore.begin`. An empty object, part 0, shows that the upload exists."""
-        check_part_bytes(self._uri / checked_name(name), part_bytes, self.min_part_bytes)
-        upload = secrets.token_hex(5)
-        await self._insert(name, upload, 0, b"")
-        self._known.add(upload)
-        return upload
-
-    async def send(self, name: str, upload: str, number: int, data: bytes | memoryview) -> UploadedPart:
-        """See `MultipartStore.send`. The tag is the part's CRC32C."""
-        checked_name(name)
-        check_part(self._uri / name, number, len(data), self.max_part_bytes, self.max_parts)
-        await self._check_known(name, upload)
-        tag = await self._insert(name, upload, number, data)
-        return UploadedPart(number, tag, await asyncio.to_thread(crc64, data), len(data))
 
     async def complete(self, name: str, upload: str, parts: Sequence[UploadedPart]) -> None:
         """See `MultipartStore.complete`."""
@@ -101,7 +77,8 @@ class GcsParts:
         """Close the connections."""
         await self.client.close()
 
-    async def _insert(self, name: str, upload: str, number: int, data: bytes | memoryview) -> str:
+    async def _stage(self, name: str, upload: str, number: int, data: bytes | memoryview) -> str:
+        """Send a part; its CRC32C."""
         expected = _base64(await asyncio.to_thread(lambda: crc(ChecksumKind.CRC32C, data)))
         made = await self.client.insert(part_name(upload, number), data)
         if made.get("crc32c") != expected:
@@ -123,13 +100,8 @@ class GcsParts:
             parts = [(FIRST_GROUP + index, str(one["generation"])) for index, one in enumerate(made)]
         return await self.client.compose(_named(upload, parts), name, {UPLOAD_FIELD: upload})
 
-    async def _check_known(self, name: str, upload: str) -> None:
-        """Raise `NotFound` unless the upload's first object is at the store; a process asks once."""
-        if upload in self._known:
-            return
-        if 0 not in await self._staged(upload):
-            raise unknown_upload(self._uri / name, upload)
-        self._known.add(upload)
+    async def _has_begun(self, name: str, upload: str) -> bool:
+        return 0 in await self._staged(upload)
 
     async def _staged(self, upload: str) -> dict[int, Json]:
         """The metadata of an upload's objects, by number."""
