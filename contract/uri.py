@@ -112,6 +112,11 @@ def _parsed(text: str) -> Uri:
         raise InvalidSpec.of("not a URI", repr(text), _remedy_for(text))
     location, _, query = rest.partition("?")
     bucket, _, path = location.partition("/")
+    user, at, host = bucket.rpartition("@")
+    if at and ":" in user:  # the other problems would show it
+        measured = f"{scheme}://{user.partition(':')[0]}:…@{host}"
+        remedy = f"Remove it from the URI, and set {scheme.upper()}_PASSWORD in the Secret or the environment"
+        raise InvalidSpec.of("a URI must not have a password", measured, remedy)
     InvalidSpec.raise_any([*_location_problems(text, scheme, bucket, path), *_option_problems(query)])
     return Uri(scheme, bucket, unescape(path).strip("/"), tuple(sorted(_options(query))))
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.endpoints import checked_endpoint
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, variable_names
@@ -54,13 +53,8 @@ def options_for(uri: Uri, config: StoreConfig, limits: Limits) -> FsspecOptions:
 
     Raises:
         CredentialsMissing: There are none for S3.
-        InvalidSpec: The configuration contradicts itself, or the URI has a password.
+        InvalidSpec: The configuration contradicts itself.
     """
-    user, at, _ = uri.bucket.rpartition("@")
-    if at and ":" in user:
-        name = f"FSSPEC_{uri.scheme.upper()}_PASSWORD"
-        measured, remedy = f"that of {uri.scheme}://", f"Set {name} in the Secret"
-        raise InvalidSpec.of("a URI must not have a password", measured, remedy)
     options, location = _vendor(uri)(uri, config, limits)
     common: Options = {"skip_instance_cache": True}
     custom = _custom(uri.scheme, config.credentials)

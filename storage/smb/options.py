@@ -55,7 +55,7 @@ def read_options(uri: Uri, credentials: Mapping[str, str]) -> SmbOptions:
     """Where the share of a URI is, and who logs in.
 
     Raises:
-        InvalidSpec: The URI names no share, no valid port, or a password.
+        InvalidSpec: The URI names no share or no valid port.
         CredentialsMissing: There is no user or no password.
     """
     host, port, user = _address(uri)
@@ -79,9 +79,6 @@ def read_options(uri: Uri, credentials: Mapping[str, str]) -> SmbOptions:
 def _address(uri: Uri) -> tuple[str, int, str]:
     """Host, port and user of a URI."""
     user, _, place = uri.bucket.rpartition("@")
-    if ":" in user:
-        what, remedy = "a URI must not have a password", "Set SMB_PASSWORD in the Secret"
-        raise InvalidSpec.of(what, f"that of {uri.scheme}://", remedy)
     try:
         split = urlsplit(f"smb://{place}")
         return split.hostname or "", split.port or PORT, user.replace(";", "\\")

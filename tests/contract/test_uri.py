@@ -104,3 +104,23 @@ def test_a_bucket_without_a_scheme_is_recognized() -> None:
         InvalidSpec, match=r"Did you mean s3://bucket/x\? If it is a local path, write ./bucket/x"
     ):
         parse_uri("bucket/x")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sftp://me:s3cret@host/x",
+        "https://me:s3cret@host/x#y?z=1",
+        "smb://LAB;me:s3cret@[::1]:445/s",
+        "s4://a:s3cret@b",
+    ],
+)
+def test_a_password_in_a_uri_is_refused_and_never_shown(text):
+    with pytest.raises(InvalidSpec, match="must not have a password") as caught:
+        parse_uri(text)
+    assert "s3cret" not in str(caught.value)
+    assert "_PASSWORD" in caught.value.problems[0].remedy
+
+
+def test_a_user_without_a_password_is_part_of_the_host():
+    assert parse_uri("sftp://me@[::1]:22/x").bucket == "me@[::1]:22"

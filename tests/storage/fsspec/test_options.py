@@ -1,16 +1,7 @@
-import pytest
-
-from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import parse_uri
 from podferry.storage.fsspec.options import options_for
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import LIMITS
-
-
-def test_a_password_in_a_uri_is_refused_and_not_printed():
-    with pytest.raises(InvalidSpec, match="FSSPEC_SFTP_PASSWORD") as caught:
-        options_for(parse_uri("sftp://user:hunter2@host/x"), StoreConfig(), LIMITS)
-    assert "hunter2" not in str(caught.value)
 
 
 def test_any_option_of_a_file_system_can_be_set():
