@@ -10,7 +10,9 @@ from podferry.storage.lazy_log import prepare_logs
 
 T = TypeVar("T")
 MAX_PAUSE_SECONDS = 5.0
-"""The pauses double from 0.1 s on, with a fifth of them by chance, so that clients do not come together."""
+"""The pauses double from 0.1 s on, stamina's default."""
+JITTER_SECONDS = 0.2
+"""Each pause is longer by up to this time, by chance, so that clients do not come together."""
 
 
 async def retry_temporary(
@@ -36,7 +38,7 @@ async def retry_temporary(
 
     for prepare in prepare_logs:  # stamina's own hook prints
         prepare()
-    waits = {"wait_jitter": 0.2, "wait_max": MAX_PAUSE_SECONDS}
+    waits = {"wait_jitter": JITTER_SECONDS, "wait_max": MAX_PAUSE_SECONDS}
     async for attempt in stamina.retry_context(
         on=TemporaryError, attempts=attempts, timeout=seconds, **waits
     ):

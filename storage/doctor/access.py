@@ -21,6 +21,8 @@ SAMPLE_FILES, SAMPLE_SECONDS, SAMPLE_BYTES = 64, 3.0, 256 * MIB
 """What is read to measure throughput, whichever ends first."""
 READERS = 8
 """Parallel reads: more than any store needs to show an order of magnitude."""
+READ_BYTES = 8 * MIB
+"""Of one read of that sample."""
 RIVALS = 8
 """Writers that race for one name."""
 PROBE = b"podferry doctor\n"
@@ -80,9 +82,9 @@ async def read_some(store: Store, found: list[Entry]) -> AsyncIterator[Finding]:
 async def _throughput(store: Store, found: list[Entry]) -> Finding:
     """With the engine's own client: the agent's connection pool is faster where the table says so."""
     pieces = [
-        (entry, start, min(8 * MIB, entry.size - start))
+        (entry, start, min(READ_BYTES, entry.size - start))
         for entry in found
-        for start in range(0, entry.size, 8 * MIB)
+        for start in range(0, entry.size, READ_BYTES)
     ]
     taken, number, started = 0, count(), time.monotonic()
 

@@ -12,9 +12,8 @@ from podferry.storage.doctor.access import list_some, read_some, stat_single, wr
 from podferry.storage.doctor.address import address_of
 from podferry.storage.doctor.connection import examine_connection
 from podferry.storage.doctor.finding import Finding, Outcome, failed, ok, skipped
-from podferry.storage.engines import engine_named, engine_of
+from podferry.storage.engines import engine_for
 from podferry.storage.factory import open_store
-from podferry.storage.fsspec.engine import FSSPEC
 from podferry.storage.store import Store, StoreConfig
 from podferry.storage.timeouts_and_limits import LIMITS
 
@@ -79,7 +78,7 @@ async def _reading(store: Store, uri: Uri, config: StoreConfig) -> AsyncIterator
 
 def _engine(uri: Uri, config: StoreConfig) -> str:
     """Which engine opens the location, and the names of the credentials that it finds."""
-    engine = (engine_named(uri.engine) if uri.engine else engine_of(uri.scheme)) or FSSPEC
+    engine = engine_for(uri)
     declared = [name for one in engine.schemes if uri.scheme in one.names for name in one.credentials]
     present = [name for name in declared if config.credentials.get(name)]
     if not declared:
