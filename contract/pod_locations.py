@@ -18,8 +18,6 @@ LOCAL_SCHEMES = ("file", "local", "memory")
 """Files and memory of the process that opens them; `local` is fsspec's other name for `file`."""
 READ = "not a store: the agent would read its own container, which has no volume of the pod"
 WRITTEN = "not a store: it would be in the agent's own container, and lost with the pod"
-
-
 SYSTEM_DIRS = (
     *("/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/sbin"),
     *("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/sbin"),
@@ -37,19 +35,20 @@ ABOVE_SYSTEM_DIRS = frozenset(str(above) for one in SYSTEM_DIRS for above in Pur
 def location_problems(spec: FerrySpec) -> Iterator[Problem]:
     """Every location of a pod's spec, however it was named, that is not in a store."""
     for key, uri in _sources(spec):
-        if uri.scheme in LOCAL_SCHEMES:
-            remedy = "Use a store, such as s3://BUCKET/PREFIX, or the claim of a volume: pvc://CLAIM/PATH"
-            yield Problem(f"{PREFIX}{key}: {READ}", str(uri), remedy)
-        elif hint := hint_for(uri.scheme):
-            yield Problem(f"{PREFIX}{key}: no engine opens {uri.scheme}://", str(uri), hint)
+        yield from _store_problems(key, uri, READ)
     for key, uri in _destinations(spec):
-        if uri.scheme in LOCAL_SCHEMES:
-            remedy = "Use a store, such as s3://BUCKET/PREFIX, or the claim of a volume: pvc://CLAIM/PATH"
-            yield Problem(f"{PREFIX}{key}: {WRITTEN}", str(uri), remedy)
-        elif hint := hint_for(uri.scheme):
-            yield Problem(f"{PREFIX}{key}: no engine opens {uri.scheme}://", str(uri), hint)
-        elif uri.scheme == SCHEME and (problem := claim_path_problem(key, uri)):
+        yield from _store_problems(key, uri, WRITTEN)
+        if uri.scheme == SCHEME and (problem := claim_path_problem(key, uri)):
             yield problem
+
+
+def _store_problems(key: str, uri: Uri, local: str) -> Iterator[Problem]:
+    """Why a location is in no store; `local` is what is wrong with one of this container."""
+    if uri.scheme in LOCAL_SCHEMES:
+        remedy = "Use a store, such as s3://BUCKET/PREFIX, or the claim of a volume: pvc://CLAIM/PATH"
+        yield Problem(f"{PREFIX}{key}: {local}", str(uri), remedy)
+    elif hint := hint_for(uri.scheme):
+        yield Problem(f"{PREFIX}{key}: no engine opens {uri.scheme}://", str(uri), hint)
 
 
 def directory_problems(spec: FerrySpec) -> Iterator[Problem]:
