@@ -47,9 +47,6 @@ REQUIRED = frozenset({"uri", "reference", "source", "to", "destination", "image"
 """Arguments for which an empty text is an error; for the others it means that they are not given."""
 
 
-refuse = InvalidSpec.raise_any
-
-
 def constant_problems(arguments: Mapping[str, Any]) -> Iterator[Problem]:
     """The problems of all arguments that have a name of `CHECKS`; those that are None are not given."""
     for name, value in arguments.items():

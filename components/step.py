@@ -36,9 +36,10 @@ def step(function: Callable[..., Any]) -> Any:
 def check_constants(**arguments: Any) -> None:
     """Raise `InvalidSpec` with the problems of all constants, before KFP sees them; None is not given."""
     # What parses takes longer to import than all the names of `podferry.components` together.
-    from podferry.components.constants import constant_problems, refuse  # noqa: PLC0415
+    from podferry.components.constants import constant_problems  # noqa: PLC0415
+    from podferry.contract.errors import InvalidSpec  # noqa: PLC0415
 
-    refuse(constant_problems(arguments))
+    InvalidSpec.raise_any(constant_problems(arguments))
 
 
 def globs_text(globs: Any) -> Any:
