@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from faults.fetching import KINDS, Fetched, Fetching, dataset, is_data, mix, put
+from faults.fetching import AWAY, KINDS, Fetched, Fetching, dataset, is_data, mix, put
 from faults.messages import Head
 from faults.plan import Fault
 from faults.store import served
@@ -47,7 +47,7 @@ def fetches(fetching: Fetching, first: int, count: int, folder: Path) -> Iterato
         folder: For the stages, each removed when it has been looked at.
     """
     for kind in KINDS:
-        alone = Fault(kind, pod=1, count=2, part=0.4, seconds=1.0)
+        alone = Fault(kind, pod=1, count=2, part=0.4, seconds=AWAY)
         yield kind, fetching(folder / "stage", alone, only=is_data)
         _empty(folder)
     for seed in range(first, first + count):

@@ -42,10 +42,9 @@ SECONDS = 90.0
 """That a command may take on a busy machine before it counts as stuck."""
 LONG = 600.0
 """Seconds for which a fault waits for its requests: longer than any command takes."""
-AWAY = 0.6
-"""Seconds for which credentials are expired. The pauses between four attempts last 0.7 s at least: 0.1, 0.2
-and 0.4,
-each with a random part on top."""
+AWAY = 1.2
+"""Seconds for which credentials are expired. The pauses between five attempts last 1.5 s at least: 0.1, 0.2,
+0.4 and 0.8, each with a random part on top."""
 SMALL, LARGE = 20_000, 17 * MIB
 """Bytes of the largest small file, and of a large one, which comes in three ranges."""
 

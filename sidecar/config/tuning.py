@@ -17,7 +17,8 @@ class PrefetchSettings(msgspec.Struct, frozen=True):
             enough to spread four files over eight connections.
         buffer_bytes: Bytes in flight. The memory sum counts them twice: an engine holds the chunks of a body
             and, once it is complete, their join.
-        attempts: Per range, on top of the engine's own retries.
+        attempts: Per range, on top of the engine's own retries: 1.5 s of pauses, in which a role's rotated
+            credentials become valid.
         patience_seconds: For a store that does not answer a range; None for `attempts`.
         verify: Compare received bytes with the store's checksums.
         processes: Number of fetching processes; None for one per core, up to three.
@@ -26,7 +27,7 @@ class PrefetchSettings(msgspec.Struct, frozen=True):
     in_flight: int = 64
     range_bytes: int = 8 * MIB
     buffer_bytes: int = 64 * MIB
-    attempts: int = 4
+    attempts: int = 5
     patience_seconds: float | None = None
     verify: bool = True
     processes: int | None = None

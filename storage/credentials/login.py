@@ -24,20 +24,16 @@ class Authority(NamedTuple):
     port: int | None
 
 
-def authority_of(uri: Uri, password_variable: str) -> Authority:
+def authority_of(uri: Uri) -> Authority:
     """The user, the host and the port of a URI.
 
     Args:
         uri: Of the store.
-        password_variable: Where a password may be, for the message.
 
     Raises:
-        InvalidSpec: The URI has a password, or no valid host and port.
+        InvalidSpec: The URI has no valid host and port.
     """
     user, _, rest = uri.bucket.rpartition("@")
-    if ":" in user:
-        remedy = f"Set {password_variable} in the environment or in the Secret"
-        raise InvalidSpec.of("a URI must not have a password", f"that of {uri.scheme}://", remedy)
     try:
         split = urlsplit(f"//{rest}")
         host, port = split.hostname or "", split.port

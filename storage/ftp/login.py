@@ -59,9 +59,9 @@ def login_for(uri: Uri, variables: Mapping[str, str]) -> Login:
     """How to log in at the host of a URI.
 
     Raises:
-        InvalidSpec: The URI has a password or no valid port, or a variable is not valid.
+        InvalidSpec: The URI has no valid port, or a variable is not valid.
     """
-    user, host, port = authority_of(uri, "FTP_PASSWORD")
+    user, host, port = authority_of(uri)
     own = login_values(variables, ALIASES)
     user = user or own["FTP_USERNAME"]
     if own["FTP_PASSWORD"] and not user:

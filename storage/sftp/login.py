@@ -67,10 +67,10 @@ def login_for(uri: Uri, variables: Mapping[str, str]) -> Login:
     """How to log in at the host of a URI. Reads files that variables name.
 
     Raises:
-        InvalidSpec: The URI has a password or no valid port, or a file cannot be read.
+        InvalidSpec: The URI has no valid port, or a file cannot be read.
         CredentialsMissing: There is no user, neither password nor key, or no host key to check against.
     """
-    user, host, given_port = authority_of(uri, "SFTP_PASSWORD")
+    user, host, given_port = authority_of(uri)
     port = given_port or PORT
     own = login_values(variables, ALIASES)
     folder = Path(variables["SFTP_SSH_DIR"]) if variables.get("SFTP_SSH_DIR") else None

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from faults.fetching import (
+    AWAY,
     KINDS,
     LONG,
     PODFERRY,
@@ -52,7 +53,7 @@ def asks_for(name):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_faults_of_a_kind_are_survived(fetching, tmp_path, kind):
-    fault = Fault(kind, pod=1, count=2, part=0.4, seconds=1.0)
+    fault = Fault(kind, pod=1, count=2, part=0.4, seconds=AWAY)
     fetched = fetching(tmp_path / "stage", fault, only=is_data)
     assert fetched.fired[kind] >= 1
     assert (fetched.code, fetched.flaws) == (0, ()), fetched.said
