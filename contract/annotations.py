@@ -146,8 +146,9 @@ def _unknown_key(name: str, text: str, known: Iterable[str]) -> Problem:
         remedy = f"Write {PREFIX}{key}: it applies to the pod, not to one dataset"
         return Problem(f"{PREFIX}{name}: the key does not take a dataset's name", repr(text), remedy)
     if "." in name and key in KEYS and not NAME.fullmatch(dataset):
-        limit = f"up to {MAX_DATASET_NAME_LENGTH} of a-z, 0-9 and '-'"
-        remedy = f"Write {PREFIX}{key}.NAME, where NAME has {limit}"
+        remedy = (
+            f"Write {PREFIX}{key}.NAME, where NAME has up to {MAX_DATASET_NAME_LENGTH} of a-z, 0-9 and '-'"
+        )
         return Problem(f"{PREFIX}{name}: {dataset!r} is not a valid dataset name", repr(text), remedy)
     # Compared without the prefix, which would make all of them look alike.
     remedy = did_you_mean(name, known, f"Known: {', '.join(KEYS)}")
