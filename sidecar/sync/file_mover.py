@@ -91,11 +91,13 @@ class FileMover:
         read, loop = 0, asyncio.get_running_loop()
 
         def add(count: int) -> None:
+            """Count bytes that have arrived."""
             nonlocal read
             read += count
             self._on_bytes(count)
 
         async def send() -> None:
+            """Write the file from its beginning; takes back what was counted if that fails."""
             nonlocal read
             read = 0
             try:
@@ -108,6 +110,7 @@ class FileMover:
 
     def _body(self, entry: Entry, loop: asyncio.AbstractEventLoop, add: OnBytes) -> Iterator[bytes]:
         def read(start: int, length: int) -> Coroutine[Any, Any, memoryview]:
+            """A range of the listed version."""
             return self._reader.fetch(entry, start, length)
 
         for data in read_ahead(read, entry.size, self._settings.range_bytes, loop):

@@ -62,6 +62,7 @@ class RecordLog:
         found: list[SyncRecord] = []
 
         async def read(name: str) -> None:
+            """Take a record if it is one of this source."""
             try:
                 data = await retry(self._attempts, lambda: self._target.read(name))
                 record = decode_sync_record(bytes(data), str(self._target.uri / name))
