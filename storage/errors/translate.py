@@ -1,7 +1,7 @@
 """The one place that turns vendors' exceptions into podferry's error tree, and writes what the user reads.
 
-`podferry.storage.errors.kinds` says what happened; `rules` has the error and its words, and
-this module combines them.
+`podferry.storage.errors.kinds` says what happened; `rules` and `credential_rules` have the error and its
+words, and this module combines them.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ import msgspec
 from podferry.contract.errors import FerryError, Problem, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
-from podferry.storage.errors.filesystem import filesystem_error
-from podferry.storage.errors.kinds import error_kind
-from podferry.storage.errors.rules import (
-    CONNECTION_ERRORS,
+from podferry.storage.errors.credential_rules import (
     CREDENTIAL_ERRORS,
-    ERRORS,
     NO_CREDENTIALS_REMEDIES,
     OTHER_CREDENTIALS_REMEDY,
 )
+from podferry.storage.errors.filesystem import filesystem_error
+from podferry.storage.errors.kinds import error_kind
+from podferry.storage.errors.rules import CONNECTION_ERRORS, ERRORS
 from podferry.storage.errors.vendor_fields import VendorFields, is_programming_error, vendor_fields_of
 from podferry.storage.network.settings import Network
 

@@ -2,9 +2,10 @@ import pytest
 
 from podferry.contract.errors import FerryError, TemporaryError
 from podferry.contract.uri import parse_uri
+from podferry.storage.errors.credential_rules import CREDENTIAL_ERRORS
 from podferry.storage.errors.exception_kinds import KIND_BY_CLASS_NAME
 from podferry.storage.errors.kinds import KIND_BY_CODE, KIND_BY_STATUS, error_kind
-from podferry.storage.errors.rules import CONNECTION_ERRORS, CREDENTIAL_ERRORS, ERRORS
+from podferry.storage.errors.rules import CONNECTION_ERRORS, ERRORS
 from podferry.storage.errors.translate import StoreLocation, store_error
 from podferry.storage.errors.vendor_fields import VendorFields
 
