@@ -5,13 +5,15 @@ Channels, and texts with a channel in them, are known only when the pipeline run
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from kfp.dsl.pipeline_channel import PipelineChannel
 
-from podferry.components.training.gpu_train.input_refs import CHANNEL, no_output_problem
+from podferry.components.task_arguments import no_output_problem
+from podferry.components.training.gpu_train.input_refs import CHANNEL
 from podferry.contract.annotation_values import (
     parse_destination,
     parse_endpoint,
@@ -26,6 +28,16 @@ from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.selection import parse_globs
 
 Parser = Callable[[str], object]
+IMAGE = re.compile(r"\S+")
+
+
+def _parse_image(text: str) -> str:
+    if IMAGE.fullmatch(parse_text(text)) is None:
+        remedy = "Write REGISTRY/NAME:TAG, without blanks"
+        raise InvalidSpec.of("not the name of an image", repr(text), remedy)
+    return text
+
+
 PARSERS: Mapping[str, Parser] = MappingProxyType(
     {
         **dict.fromkeys(("uri", "reference", "source"), parse_reference),
@@ -39,21 +51,37 @@ PARSERS: Mapping[str, Parser] = MappingProxyType(
         ),
         **dict.fromkeys(("region", "to_region", "source_region", "destination_region"), parse_region),
         "lineage": parse_lineage,
-        "image": parse_text,
+        "image": _parse_image,
     }
 )
 """How the steps' arguments are parsed: the same name means the same in all steps."""
 REQUIRED = frozenset({"uri", "reference", "source", "to", "destination", "image"})
 """Arguments for which an empty text is an error; for the others it means that they are not given."""
+OPTIONAL = frozenset(
+    {
+        *("secret", "source_secret", "destination_secret", "image", "checkpoints", "lineage"),
+        *("parameters", "trainer", "spec", "servers"),
+    }
+)
+"""Arguments that may be None, which means that they are not given; KFP passes no None for the others."""
 
 
 def constant_problems(arguments: Mapping[str, Any]) -> Iterator[Problem]:
-    """The problems of all arguments that have a name of `CHECKS`; those that are None are not given."""
+    """The problems of all arguments that have a name of `CHECKS`."""
     for name, value in arguments.items():
         if (problem := no_output_problem(value)) is not None:
             yield Problem(f"{name}: {problem.what}", problem.measured, problem.remedy)
-        elif value is not None and not _is_late(value) and name in CHECKS:
+        elif value is None:
+            yield from _missing_problems(name)
+        elif not _is_late(value) and name in CHECKS:
             yield from CHECKS[name](name, value)
+
+
+def _missing_problems(name: str) -> Iterator[Problem]:
+    """None for an argument that has another default, or none: KFP's own message would not name it."""
+    if name in CHECKS and name not in OPTIONAL:
+        required = name in REQUIRED or name in ("command", "worker")
+        yield Problem(f"{name}: no value", "None", "Write one" if required else "Leave it out, or write one")
 
 
 def _text_problems(name: str, value: Any) -> Iterator[Problem]:

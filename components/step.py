@@ -34,12 +34,17 @@ def step(function: Callable[..., Any]) -> Any:
 
 
 def check_constants(**arguments: Any) -> None:
-    """Raise `InvalidSpec` with the problems of all constants, before KFP sees them; None is not given."""
+    """Raise `InvalidSpec` with the problems of all constants, before KFP sees them."""
     # What parses takes longer to import than all the names of `podferry.components` together.
     from podferry.components.constants import constant_problems  # noqa: PLC0415
     from podferry.contract.errors import InvalidSpec  # noqa: PLC0415
 
     InvalidSpec.raise_any(constant_problems(arguments))
+
+
+def is_absent(value: Any) -> bool:
+    """Whether it is None or an empty text; not by `==`, which makes a condition of a channel."""
+    return value is None or (isinstance(value, str) and not value)
 
 
 def globs_text(globs: Any) -> Any:
@@ -58,14 +63,14 @@ def uncached(task: Any, secret: Any = None, directory: Path = SECRET_DIR, image:
 
     Args:
         task: The step.
-        secret: Name of the Secret or a channel of it; None for the pod's identity.
+        secret: Name of the Secret or a channel of it; None or an empty text for the pod's identity.
         directory: Mount path of the Secret.
         image: Image of the step, a constant; None for `step_image`.
 
     Returns:
         The task.
     """
-    if secret is not None:
+    if not is_absent(secret):
         mount_secret(task, secret, directory)
     if image is not None:
         task.set_container_image(image)
@@ -95,11 +100,23 @@ def mount_secret(task: Any, secret: Any, directory: Path = SECRET_DIR) -> Any:
         The task.
 
     Raises:
-        InvalidSpec: The name cannot be that of a Secret.
+        InvalidSpec: `task` is no step, or the name cannot be that of a Secret.
     """
-    check_constants(secret=secret)
+    _check_mount(task, secret)
     # Optional: the step reports a missing Secret, instead of a pod that does not start.
     return kubernetes.use_secret_as_volume(task, secret, str(directory), optional=True)
+
+
+def _check_mount(task: Any, secret: Any) -> None:
+    # Imported on call: see check_constants.
+    from podferry.components.constants import constant_problems  # noqa: PLC0415
+    from podferry.components.task_arguments import no_step_problem  # noqa: PLC0415
+    from podferry.contract.errors import InvalidSpec, Problem  # noqa: PLC0415
+
+    problems = [one for one in (no_step_problem("mount_secret", task),) if one is not None]
+    if is_absent(secret):
+        problems.append(Problem("secret: no value", repr(secret), "Write the name of a Secret"))
+    InvalidSpec.raise_any([*problems, *constant_problems({"secret": secret})])
 
 
 def mount_own_secrets(task: Any, source_secret: Any, destination_secret: Any) -> None:
@@ -108,5 +125,5 @@ def mount_own_secrets(task: Any, source_secret: Any, destination_secret: Any) ->
         (source_secret, SOURCE_SECRET_DIR),
         (destination_secret, DESTINATION_SECRET_DIR),
     ):
-        if secret is not None:
+        if not is_absent(secret):
             mount_secret(task, secret, directory)

@@ -10,7 +10,7 @@ from kfp.dsl.pipeline_channel import PipelineParameterChannel
 from podferry.components.cluster_job.settings import setting_problems, settings_of
 from podferry.components.constants import constant_problems
 from podferry.components.step import RUN_INPUT, exclude_from_cache
-from podferry.components.training.gpu_train.input_refs import REFERENCE_OUTPUT
+from podferry.components.task_arguments import REFERENCE_OUTPUT
 from podferry.contract.errors import InvalidSpec
 
 RUNS_JOB = "podferry_runs_job"

@@ -17,6 +17,7 @@ import msgspec
 from kfp import dsl, kubernetes
 from kfp.dsl.pipeline_channel import PipelineArtifactChannel, PipelineChannel
 
+from podferry.components.task_arguments import no_step_problem
 from podferry.components.trained_task.locate import (
     ARTIFACT_SLOTS,
     INPUT_PREFIX,
@@ -26,7 +27,6 @@ from podferry.components.trained_task.locate import (
     TrainedTask,
 )
 from podferry.components.trained_task.place import problems_of_place
-from podferry.components.training.gpu_train.input_refs import is_uncalled
 from podferry.components.training.gpu_train.settings_of import read_by, settings_of
 from podferry.contract.code_version import code_of_words
 from podferry.contract.errors import InvalidSpec, Problem
@@ -104,14 +104,8 @@ def secret_of(tasks: Sequence[Any]) -> Any:
 
 
 def _problems(task: Any) -> Iterator[Problem]:
-    if is_uncalled(task):
-        yield Problem(
-            "of= is a component, not a task", task.name, "Call it, and give the task that it returns"
-        )
-        return
-    if getattr(task, "container_spec", None) is None:
-        what = "of= needs the step that trains, not a pipeline or an importer"
-        yield Problem(what, getattr(task, "name", repr(task)), "Give the task that its component returns")
+    if (problem := no_step_problem("of=", task)) is not None:
+        yield problem
         return
     lists = [name for name, one in (task.component_spec.inputs or {}).items() if one.is_artifact_list]
     if any(name in task.inputs for name in lists):

@@ -31,6 +31,11 @@ def fit(uri: str, n: int = 3):
     print(uri, n)
 
 
+@dsl.pipeline
+def nested(uri: str):
+    fit(uri=uri)
+
+
 def compiled(build: Callable[[Any, Any], object]) -> None:
     """`build` gets a parameter of the pipeline, and a dataset's task."""
 
@@ -50,6 +55,22 @@ REFUSED = {
             "secret: not a valid Secret",
             "endpoint: not an",
         ),
+    ),
+    "None in place of texts": (
+        lambda given, data: dataset(None, fits=None, include=None, endpoint=None),
+        ("uri: no value (None). Write", "fits: no value (None). Leave", "include: no", "endpoint: no value"),
+    ),
+    "None in place of a conversion": (
+        lambda given, data: prepare(given, None, to=None),
+        ("command: no value (None)", "to: no value (None)"),
+    ),
+    "an image with a blank": (
+        lambda given, data: dataset(given, image="my image"),
+        ("image: not the name of an image ('my image')",),
+    ),
+    "an empty destination to verify": (
+        lambda given, data: verify_checkpoint(""),
+        ("nothing to verify is given",),
     ),
     "a number for a size": (lambda given, data: dataset(given, fits=64), ("fits: not a text (64)",)),
     "a task for a location": (
@@ -101,14 +122,75 @@ REFUSED = {
         lambda given, data: mount_secret(data, "My_Secret"),
         ("secret: not a valid Secret name ('My_Secret')",),
     ),
+    "no Secret to mount": (lambda given, data: mount_secret(data, None), ("secret: no value (None)",)),
+    "a Secret without a name to mount": (
+        lambda given, data: mount_secret(data, ""),
+        ("secret: no value ('')",),
+    ),
+    "a Secret to mount into a component": (
+        lambda given, data: mount_secret(fit, "s3"),
+        ("mount_secret needs a step, not a component (fit). Call it",),
+    ),
+    "a Secret to mount into nothing": (
+        lambda given, data: mount_secret(None, "My_Secret"),
+        ("mount_secret needs a step (None)", "secret: not a valid Secret"),
+    ),
+    "an output to configure": (
+        lambda given, data: gpu_train(data.outputs["reference"]),
+        ("gpu_train needs a step (dataset.outputs['reference']). Give gpu_train the task",),
+    ),
+    "nothing to configure": (
+        lambda given, data: gpu_train(None),
+        ("gpu_train needs a step (None). Give gpu_train the task",),
+    ),
+    "a list of tasks to configure": (
+        lambda given, data: gpu_train([data]),
+        ("gpu_train needs a step (a list). Give gpu_train the task",),
+    ),
+    "tasks for resources": (
+        lambda given, data: gpu_train(fit(uri=URI), dataset=URI, memory=data, gpus=data, accelerator=data),
+        ("memory: a task, not an output", "gpus: a task, not an output", "accelerator: a task, not an"),
+    ),
+    "an accelerator that is no text": (
+        lambda given, data: gpu_train(fit(uri=URI), dataset=URI, accelerator=None),
+        ("accelerator: not the name of a resource (None)",),
+    ),
+    "memory without a unit": (
+        lambda given, data: gpu_train(fit(uri=URI), dataset=URI, memory="16", shm_size=8),
+        ("memory: 16 B is too little for a process ('16'). Write", "shm_size: 8 B is too little"),
+    ),
+    "memory in thousandths": (
+        lambda given, data: gpu_train(fit(uri=URI), dataset=URI, memory="512m"),
+        ("memory: the suffix m means thousandths of a byte ('512m'). Write 512Mi",),
+    ),
+    "a Secret to mount into a pipeline": (
+        lambda given, data: mount_secret(nested(uri=URI), ""),
+        ("mount_secret needs a step, not a pipeline or an importer (nested)", "secret: no value ('')"),
+    ),
+    "a pipeline to configure": (
+        lambda given, data: gpu_train(nested),
+        ("gpu_train needs a step, not a pipeline or an importer (nested). Inside the pipeline",),
+    ),
+    "an uncalled pipeline for a location": (
+        lambda given, data: dataset(nested),
+        ("uri: a component, not an output of a task (nested). Call it",),
+    ),
+    "empty texts to restore from": (
+        lambda given, data: restore_point("", lineage=""),
+        ("give either of= or lineage=", "the destination is missing"),
+    ),
+    "an output to verify": (
+        lambda given, data: verify_checkpoint(of=data.outputs["reference"]),
+        ("of= needs a step (dataset.outputs['reference']). Give of= the task",),
+    ),
     "an image without a name": (lambda given, data: why(image=""), ("image: the value is empty",)),
     "a component to verify": (
         lambda given, data: verify_checkpoint(of=fit),
-        ("of= is a component, not a task (fit). Call it",),
+        ("of= needs a step, not a component (fit). Call it",),
     ),
     "a component to configure": (
         lambda given, data: gpu_train(fit),
-        ("gpu_train needs a task, not a component (fit). Call it",),
+        ("gpu_train needs a step, not a component (fit). Call it",),
     ),
 }
 
@@ -127,6 +209,7 @@ def test_channels_and_texts_with_them_are_not_refused() -> None:
     def build(given: Any, data: Any) -> None:
         dataset(f"{given}/x", fits=given, secret=given, include=[given, "*.png"], endpoint=given)
         prepare(given, ["convert", given], to=f"{given}/y", parameters={"n": given})
+        gpu_train(fit(uri=given), dataset=given, include=[given, "*.png"], memory=given, shm_size=given)
         train_job(given, trainer={"image": given}, checkpoints=f"{given}/z", checkpoint_size=given)
 
     compiled(build)
@@ -155,5 +238,13 @@ def test_a_secret_is_mounted_where_prepared_looks() -> None:
         [mount] = data.platform_config["kubernetes"]["secretAsVolume"]
         assert mount["mountPath"] == str(SECRET_DIR)
         assert mount["optional"] is True
+
+    compiled(build)
+
+
+def test_an_empty_name_of_a_secret_mounts_none() -> None:
+    def build(given: Any, data: Any) -> None:
+        for task in (dataset(given, secret=""), sync(given, URI, source_secret="", destination_secret="")):
+            assert "secretAsVolume" not in task.platform_config.get("kubernetes", {})
 
     compiled(build)

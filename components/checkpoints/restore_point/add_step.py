@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podferry.components.checkpoints.restore_point import component
-from podferry.components.step import check_constants, uncached
+from podferry.components.step import check_constants, is_absent, uncached
 from podferry.components.trained_task.carry import artifacts_of, carry, describe, secret_of, tasks_of
 from podferry.components.trained_task.place import refuse_task_as_text
 from podferry.contract.errors import InvalidSpec, Problem
@@ -58,7 +58,7 @@ def add_step(
 def _problems(checkpoints: Any, tasks: list[Any], lineage: Any) -> Iterator[Problem]:
     if len(tasks) > 1:
         yield Problem("of= is one training", f"{len(tasks)} tasks", "Call restore_point once for each")
-    if bool(tasks) == (lineage is not None):
+    if bool(tasks) != is_absent(lineage):
         yield Problem("give either of= or lineage=", remedy="Give of=TASK, or the destination and lineage=")
-    if not tasks and checkpoints is None:
+    if not tasks and is_absent(checkpoints):
         yield Problem("the destination is missing", remedy="Give checkpoints= with lineage=")

@@ -9,7 +9,7 @@ from kfp import dsl
 
 from podferry.components.checkpoints.verify_checkpoint import component
 from podferry.components.cluster_job.task import jobs_of
-from podferry.components.step import check_constants, uncached
+from podferry.components.step import check_constants, is_absent, uncached
 from podferry.components.trained_task.carry import artifacts_of, carry, describe, secret_of, tasks_of
 from podferry.components.trained_task.place import refuse_task_as_text
 from podferry.contract.errors import InvalidSpec, Problem
@@ -43,7 +43,7 @@ def add_step(
 def _conflicts(checkpoints: Any, tasks: list[Any], lineages: Any, any_run: Any) -> Iterator[Problem]:
     if tasks and (lineages is not None or any_run):
         yield Problem("of= names the lineages", remedy="Remove lineages= and any_run=")
-    if not tasks and checkpoints is None:
+    if not tasks and is_absent(checkpoints):
         yield Problem("nothing to verify is given", remedy="Give of=TASK, or the destination")
 
 

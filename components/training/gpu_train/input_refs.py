@@ -12,18 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kfp.dsl import PipelineTask
-from kfp.dsl.base_component import BaseComponent
-from kfp.dsl.graph_component import GraphComponent
 from kfp.dsl.pipeline_channel import PipelineArtifactChannel, PipelineChannel, PipelineParameterChannel
 
+from podferry.components.task_arguments import REFERENCE_OUTPUT, displayed, no_output_problem
 from podferry.contract.errors import Problem
 from podferry.contract.kfp_inputs import render
 
 CHANNEL = re.compile(r"\{\{channel:task=(?P<task>[^;]*);name=(?P<name>[^;]*);type=.*?;\}\}")
 """A channel in a text, as KFP writes it while it compiles."""
-REFERENCE_OUTPUT = "reference"
-"""The output of podferry's steps that holds a frozen reference."""
 LOCATIONS = ("dataset", "checkpoints", "outputs")
 """Settings that are locations."""
 PLACEHOLDER_START = "{{"
@@ -88,22 +84,6 @@ def _is_location(name: str, kind: Any, value: Any) -> bool:
     return kind == "String" or (name == "dataset" and isinstance(value, PipelineArtifactChannel))
 
 
-def is_uncalled(value: Any) -> bool:
-    """Whether it is a component, where the task that it returns is needed."""
-    return isinstance(value, BaseComponent) and not isinstance(value, GraphComponent)
-
-
-def no_output_problem(value: Any) -> Problem | None:
-    """The problem of a task, or of a component, in place of an output."""
-    if isinstance(value, PipelineTask):
-        remedy = f"Pass one of its outputs, such as {value.name}.outputs[{REFERENCE_OUTPUT!r}]"
-        return Problem("a task, not an output of it", value.name, remedy)
-    if is_uncalled(value):
-        remedy = "Call it, and pass an output of the task that this returns"
-        return Problem("a component, not an output of a task", value.name, remedy)
-    return None
-
-
 def annotation_text(value: Any, inputs: TaskInputs) -> tuple[str | None, Problem | None]:
     """Convert a setting's value to the text of an annotation, which refers to the task's inputs.
 
@@ -120,7 +100,7 @@ def annotation_text(value: Any, inputs: TaskInputs) -> tuple[str | None, Problem
         remedy = (
             f"Pass the output {REFERENCE_OUTPUT!r}, a parameter, or give the task an input for the artifact"
         )
-        return None, Problem("no input of the task carries the artifact", _display_name(value), remedy)
+        return None, Problem("no input of the task carries the artifact", displayed(value), remedy)
     if CHANNEL.search(text):
         return None, None
     if PLACEHOLDER_START in text:
@@ -152,8 +132,3 @@ def _pattern(item: Any) -> Any:
 
 def _input_reference(text: str, inputs: TaskInputs) -> str:
     return f"$(inputs.{inputs.carried[text]})" if text in inputs.carried else text
-
-
-def _display_name(channel: PipelineChannel) -> str:
-    """A channel as the pipeline's author wrote it."""
-    return f"{channel.task_name}.outputs[{channel.name!r}]" if channel.task_name else channel.name

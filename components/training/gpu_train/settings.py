@@ -9,6 +9,7 @@ from typing import Any
 
 from kfp.dsl.pipeline_channel import PipelineChannel
 
+from podferry.components.step import globs_text, is_absent
 from podferry.components.training.gpu_train.input_refs import LOCATIONS, TaskInputs, annotation_text, text_of
 from podferry.components.training.gpu_train.undeclared_inputs import undeclared_name
 from podferry.components.training.gpu_train.validate import annotation_problems
@@ -42,11 +43,7 @@ class ReadSettings:
 
 def read_settings(settings: Mapping[str, Any], inputs: TaskInputs) -> ReadSettings:
     """Convert keyword arguments; None and an empty text mean that a setting is not given."""
-    values = {
-        name: value
-        for name, value in _flatten(settings).items()
-        if value is not None and not _is_empty(value)
-    }
+    values = {name: value for name, value in _flatten(settings).items() if not is_absent(value)}
     read = ReadSettings()
     keys = known_keys(name.replace("_", "-") for name in values)
     for name, value in values.items():
@@ -78,15 +75,10 @@ def _read_setting(name: str, value: Any, inputs: TaskInputs, read: ReadSettings)
 def _flatten(values: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten mappings by dataset name: `include` of the dataset `test` becomes `include.test`."""
     return {
-        f"{setting}.{name}".rstrip("."): "\n".join(one) if isinstance(one, list | tuple) else one
+        f"{setting}.{name}".rstrip("."): globs_text(one)
         for setting, value in values.items()
         for name, one in (value if isinstance(value, Mapping) else {"": value}).items()
     }
-
-
-def _is_empty(value: Any) -> bool:
-    """Not by `==`, which makes a condition of a channel."""
-    return isinstance(value, str) and not value
 
 
 def _validate(read: ReadSettings, values: Mapping[str, Any], inputs: TaskInputs) -> list[Problem]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,19 +12,25 @@ from kfp import kubernetes
 from kfp.dsl.pipeline_channel import PipelineChannel
 
 from podferry.components.step import exclude_from_cache
-from podferry.components.training.gpu_train.input_refs import TaskInputs, inputs_of, is_uncalled
+from podferry.components.task_arguments import no_output_problem, no_step_problem
+from podferry.components.training.gpu_train.input_refs import TaskInputs, inputs_of
 from podferry.components.training.gpu_train.settings import read_settings
 from podferry.components.training.gpu_train.settings_of import configure_once, refuse_if_read
 from podferry.components.training.gpu_train.undeclared_inputs import add_undeclared_input, undeclared_name
 from podferry.components.training.gpu_train.validate import locations_of
+from podferry.contract.annotation_values import parse_size
 from podferry.contract.errors import InvalidSpec, Problem
-from podferry.contract.quantity import parse_bytes
+from podferry.contract.quantity import format_bytes, parse_bytes
 from podferry.contract.variable_substitution import INPUT_PREFIX, TOKEN
 
 KFP_MEMORY = re.compile(r"\d+([EPTGMK]i?)?")
 """The quantities that KFP's `set_memory_limit` accepts."""
 RESOURCE_NAME = re.compile(r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 """The name of a Kubernetes resource: an optional DNS prefix, and a name."""
+
+MIN_MEMORY = 2**20
+"""Bytes: no process that trains has less, so a smaller number lacks its suffix."""
+TOO_LITTLE = "too little for a process"
 
 DIGEST_FIELD = "#sha256="
 """What shows that a constant names a frozen dataset."""
@@ -43,18 +49,13 @@ def train_on_gpus(
     task: Any, locations: Mapping[str, Any], settings: Mapping[str, Any], resources: Resources
 ) -> Any:
     """See `gpu_train`; locations that are None are taken from the task's inputs."""
-    if is_uncalled(task):
-        remedy = "Call it, and give gpu_train the task that it returns"
-        raise InvalidSpec.of("gpu_train needs a task, not a component", task.name, remedy)
-    if getattr(task, "container_spec", None) is None:
-        remedy = "Call gpu_train inside that pipeline, on the step that trains"
-        name = getattr(task, "name", repr(task))
-        raise InvalidSpec.of("gpu_train needs a step, not a pipeline or an importer", name, remedy)
+    if (problem := no_step_problem("gpu_train", task)) is not None:
+        raise InvalidSpec(problem)
     refuse_if_read(task)
     inputs = inputs_of(task)
     given = {name: inputs.taken.get(name) if value is None else value for name, value in locations.items()}
     read = read_settings({**given, **settings}, inputs)
-    InvalidSpec.raise_any([*read.problems, *_resource_problems(resources)])
+    InvalidSpec.raise_any([*read.problems, *_resource_problems(resources, settings.get("shm_size"))])
     configure_once(task)
     _warn_of_artifacts(task, inputs.artifacts)
     for name, value in read.added.items():
@@ -79,21 +80,39 @@ def _warn_of_artifacts(task: Any, artifacts: Sequence[str]) -> None:
         warnings.warn(text, stacklevel=4)  # the line that calls gpu_train
 
 
-def _resource_problems(resources: Resources) -> list[Problem]:
+def _resource_problems(resources: Resources, shm_size: Any) -> Iterator[Problem]:
     """Validate the resources, except for channels, which KFP resolves."""
     accelerator, gpus, memory = resources.accelerator, resources.gpus, resources.memory
-    problems = []
-    if not isinstance(accelerator, PipelineChannel) and not RESOURCE_NAME.fullmatch(str(accelerator)):
+    given = {"accelerator": accelerator, "gpus": gpus, "memory": memory, "shm_size": shm_size}
+    wrong = {name: one for name, value in given.items() if (one := no_output_problem(value)) is not None}
+    for name, one in wrong.items():
+        if name != "shm_size":  # which is an annotation, and refused as such
+            yield Problem(f"{name}: {one.what}", one.measured, one.remedy)
+    known = given.keys() - wrong.keys() - {n for n, one in given.items() if isinstance(one, PipelineChannel)}
+    if "accelerator" in known and not _is_resource_name(accelerator):
         remedy = "Write its name in the node's allocatable resources, such as nvidia.com/gpu"
-        problems.append(Problem("accelerator: not the name of a resource", repr(accelerator), remedy))
-    if not isinstance(gpus, PipelineChannel) and not re.fullmatch(r"\d{1,4}", str(gpus)):
-        problems.append(Problem("gpus: not an integer of 0 or more", repr(gpus), "Write 0 or more"))
-    if memory is not None and not isinstance(memory, PipelineChannel):
-        try:
-            parse_bytes(str(memory))
-        except InvalidSpec as error:
-            problems += (Problem(f"memory: {one.what}", one.measured, one.remedy) for one in error.problems)
-    return problems
+        yield Problem("accelerator: not the name of a resource", repr(accelerator), remedy)
+    if "gpus" in known and not re.fullmatch(r"\d{1,4}", str(gpus)):
+        yield Problem("gpus: not an integer of 0 or more", repr(gpus), "Write 0 or more")
+    if "memory" in known and memory is not None:
+        yield from _size_problems("memory", memory)
+    if "shm_size" in known and shm_size:
+        yield from (one for one in _size_problems("shm_size", shm_size) if TOO_LITTLE in one.what)
+
+
+def _is_resource_name(value: Any) -> bool:
+    return isinstance(value, str) and RESOURCE_NAME.fullmatch(value) is not None
+
+
+def _size_problems(name: str, value: Any) -> Iterator[Problem]:
+    try:
+        count = parse_size(str(value))
+    except InvalidSpec as error:
+        yield from (Problem(f"{name}: {one.what}", one.measured, one.remedy) for one in error.problems)
+        return
+    if count < MIN_MEMORY:
+        remedy = "Write a size with a suffix such as Mi or Gi: without one, it is in bytes"
+        yield Problem(f"{name}: {format_bytes(count)} is {TOO_LITTLE}", repr(value), remedy)
 
 
 def _reserve(task: Any, resources: Resources) -> None:

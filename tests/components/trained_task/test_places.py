@@ -310,7 +310,7 @@ def test_what_is_no_training_is_refused() -> None:
 
     @dsl.pipeline(name="p")
     def wrong(out: str):
-        with pytest.raises(InvalidSpec, match="needs the step that trains, not a pipeline"):
+        with pytest.raises(InvalidSpec, match="needs a step, not a pipeline"):
             verify_checkpoint(of=inner(out=out))
         with pytest.raises(InvalidSpec, match="no-place has no destination for checkpoints"):
             verify_checkpoint(of=no_place(lr=0.1))

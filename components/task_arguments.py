@@ -1,0 +1,46 @@
+"""Says what is wrong with a value that is given where a step, or an output of one, belongs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kfp.dsl import PipelineTask
+from kfp.dsl.base_component import BaseComponent
+from kfp.dsl.graph_component import GraphComponent
+from kfp.dsl.pipeline_channel import PipelineChannel
+
+from podferry.contract.errors import Problem
+
+REFERENCE_OUTPUT = "reference"
+"""The output of podferry's steps that holds a frozen reference."""
+
+
+def no_step_problem(name: str, value: Any) -> Problem | None:
+    """The problem of what is given to `name`, which needs a step that runs a container."""
+    if isinstance(value, BaseComponent) and not isinstance(value, GraphComponent):
+        remedy = f"Call it, and give {name} the task that it returns"
+        return Problem(f"{name} needs a step, not a component", value.name, remedy)
+    if isinstance(value, PipelineTask | GraphComponent):
+        if getattr(value, "container_spec", None) is not None:
+            return None
+        remedy = f"Inside the pipeline, give {name} the task that a component returns"
+        return Problem(f"{name} needs a step, not a pipeline or an importer", value.name, remedy)
+    return Problem(f"{name} needs a step", displayed(value), f"Give {name} the task that a component returns")
+
+
+def no_output_problem(value: Any) -> Problem | None:
+    """The problem of a task, or of a component, in place of an output."""
+    if isinstance(value, PipelineTask):
+        remedy = f"Pass one of its outputs, such as {value.name}.outputs[{REFERENCE_OUTPUT!r}]"
+        return Problem("a task, not an output of it", value.name, remedy)
+    if isinstance(value, BaseComponent):
+        remedy = "Call it, and pass an output of the task that this returns"
+        return Problem("a component, not an output of a task", value.name, remedy)
+    return None
+
+
+def displayed(value: Any) -> str:
+    """A value as the pipeline's author would recognise it."""
+    if isinstance(value, PipelineChannel):
+        return f"{value.task_name}.outputs[{value.name!r}]" if value.task_name else value.name
+    return "a list" if isinstance(value, list | tuple) else repr(value)
