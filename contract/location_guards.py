@@ -14,13 +14,13 @@ import ipaddress
 import re
 import socket
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.location_globs import Globs, allows
 
 GUARDS_VARIABLE = "PODFERRY_GUARDS"
 """The agent's variable with its `LocationGuards` as JSON."""
@@ -48,8 +48,6 @@ WITHOUT_STORE = ("GOOGLE_", "AZURE_AUTHORITY_HOST", "HTTP", "NO_PROXY", "http")
 SITE_FILE = "-site.xml"
 """How the names of the keys end that hold a configuration of Hadoop, which has addresses without a scheme."""
 SITE_ADDRESS = re.compile(r"<value>\s*([^\s<>/]+:\d+)\s*</value>")
-ANY = "*"
-Globs = Sequence[str]
 Guards = tuple[tuple[str, ...], ...]
 """Several lists of globs, each of which must allow a location."""
 
@@ -67,38 +65,6 @@ class LocationGuards(msgspec.Struct, frozen=True):
 
 
 UNGUARDED = LocationGuards()
-
-
-def allows(globs: Globs, location: str) -> bool:
-    """Whether one of the globs matches; a location with `..` is matched only by `*`.
-
-    `*` matches slashes too; a glob that ends with `/` matches everything below it. What is before an `@`, a
-    user or Azure's container, is also matched apart: `sftp://nas*` must not match `sftp://nas@elsewhere`.
-    """
-    if ANY in globs:
-        return True
-    if ".." in location.split("/"):
-        return False
-    user, place = _split_user(location)
-    for glob in globs:
-        users, places = _split_user(glob)
-        if _matches(location, glob) and (
-            not user or (_matches(place, places) and fnmatchcase(user, users or ANY))
-        ):
-            return True
-    return False
-
-
-def _matches(location: str, glob: str) -> bool:
-    return fnmatchcase(location, glob) or (glob.endswith("/") and fnmatchcase(f"{location}/", f"{glob}*"))
-
-
-def _split_user(location: str) -> tuple[str, str]:
-    """What a location, or a glob, has before the `@` of its host; and the location without it."""
-    scheme, separator, rest = location.partition("://")
-    authority, slash, path = rest.partition("/")
-    user, _, host = authority.rpartition("@")
-    return user, f"{scheme}{separator}{host}{slash}{path}"
 
 
 def is_metadata_service(url: str) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from podferry.contract.errors import Problem
-from podferry.contract.location_guards import ANY, Guards, LocationGuards, allows, metadata_problem
+from podferry.contract.location_globs import ANY, allows
+from podferry.contract.location_guards import Guards, LocationGuards, metadata_problem
 from podferry.contract.spec import PREFIX, DatasetMode, FerrySpec
 from podferry.contract.uri import Uri, parse_uri
 from podferry.webhook.pod.namespace import Namespace

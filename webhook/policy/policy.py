@@ -81,9 +81,7 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 class AllowedLocations(msgspec.Struct, frozen=True):
-    """Globs over URIs, where `*` matches slashes too; one that ends with `/` allows all below it.
-
-    `$(namespace)` is the pod's namespace.
+    """Globs over URIs, see `podferry.contract.location_globs`; `$(namespace)` is the pod's namespace.
 
     Attributes:
         sources: Allowed locations of datasets, and of checkpoints that are restored by URI.

@@ -10,6 +10,7 @@ from podferry.contract.annotation_values import parse_endpoint, parse_size
 from podferry.contract.annotations import resolve_dataset
 from podferry.contract.ca_certificates import parse_certificates
 from podferry.contract.errors import InvalidSpec
+from podferry.contract.location_globs import ANY
 from podferry.contract.quantity import parse_quantity, parse_seconds
 from podferry.contract.spec import PREFIX
 from podferry.contract.suggest import did_you_mean
@@ -33,11 +34,15 @@ IMAGE = re.compile(
 HOST = re.compile(r"[^\s,]+")
 RULE_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 NAMESPACE_VARIABLE = "$(namespace)"
-NO_SCHEME = re.compile(r"(?!.*://)([^*?\[]+|[^*?\[]*/.*)")
-"""What no URI and no URL matches: text without wildcards, or with a slash before them."""
+SCHEME_END = "://"
 BUCKET_ALONE = re.compile(r"[^*?\[/]+://[^*?\[/]+")
 OPEN_END = re.compile(r"\$\(namespace\)[^/]*[*?\[]")
-"""A wildcard in the same part of a path: the glob of `team` would match `team-b`."""
+OPEN_START = re.compile(r"[*?\]][^/]*\$\(namespace\)")
+"""A wildcard in the same part of a path: the glob of `team` would match `team-b`, or `my-team`."""
+OPEN = (
+    (OPEN_END, "begins", f"{NAMESPACE_VARIABLE}/"),
+    (OPEN_START, "ends", f"/{NAMESPACE_VARIABLE}/"),
+)
 GUARDED = "a"
 """Any namespace: whether a variable is known does not depend on its value."""
 
@@ -183,16 +188,15 @@ def _globs(value: Any) -> tuple[str, ...]:
     """Globs of addresses, which may contain `$(namespace)`."""
     globs: tuple[str, ...] = list_of("of globs such as s3://datasets/*").parse(value)
     for glob in globs:
-        if NO_SCHEME.fullmatch(glob):
+        if SCHEME_END not in glob and glob != ANY:
             remedy = "Write it with its scheme, such as s3://results/ or https://store.example"
             raise InvalidSpec.of("the glob matches no address", repr(glob), remedy)
         refuse_braces(glob)
         expand(glob, Variables(namespace=GUARDED))
-        if OPEN_END.search(glob):
-            remedy = f"Write {NAMESPACE_VARIABLE}/"
-            raise InvalidSpec.of(
-                "the glob also allows namespaces whose name begins alike", repr(glob), remedy
-            )
+        for pattern, part, remedy in OPEN:
+            if pattern.search(glob):
+                what = f"the glob also allows namespaces whose name {part} alike"
+                raise InvalidSpec.of(what, repr(glob), f"Write {remedy}")
     return globs
 
 

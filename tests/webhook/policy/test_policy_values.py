@@ -35,7 +35,11 @@ WORDS = one_of(("gate", "deny"))
             {"podferry.io/dataset": "digits", "keep-local": 2},
             {"dataset": "digits", "keep-local": "2"},
         ),
-        (kinds.LOCATIONS, ["s3://$(namespace)-data/*", "*", "s3*"], ("s3://$(namespace)-data/*", "*", "s3*")),
+        (
+            kinds.LOCATIONS,
+            ["s3://$(namespace)-data/*", "*", "s3*://*"],
+            ("s3://$(namespace)-data/*", "*", "s3*://*"),
+        ),
         (kinds.ENDPOINTS, ["https://store.example"], ("https://store.example",)),
         (kinds.RULE_NAME, "digits-1", "digits-1"),
     ],

@@ -110,5 +110,29 @@ guardrails:
             "Write what applies to all namespaces under allowed."
         ),
     ]
+    assert problems('allowed: {sources: ["s3://results/*-$(namespace)/"]}') == [
+        (
+            "allowed.sources: the glob also allows namespaces whose name ends alike "
+            "('s3://results/*-$(namespace)/'). Write /$(namespace)/."
+        )
+    ]
     (problem,) = problems('allowed: {sources: ["s3://$(job)/*"]}')
     assert problem.startswith("allowed.sources: the variable has no value in this pod ($(job)).")
+
+
+@pytest.mark.parametrize("glob", ["s3*", "*.store.example", "results/team/", "store.example:9000"])
+def test_a_glob_without_a_scheme(glob: str) -> None:
+    """Its wildcard would match the path of any other host."""
+    assert problems(f"allowed: {{endpoints: ['*', '{glob}']}}") == [
+        (
+            f"allowed.endpoints: the glob matches no address ('{glob}'). "
+            "Write it with its scheme, such as s3://results/ or https://store.example."
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "glob", ["*", "s3://*/$(namespace)/", "sftp://*@nas/$(namespace)/", "*://$(namespace)/"]
+)
+def test_a_glob_of_a_namespace(glob: str) -> None:
+    assert read_policy(f"{HEAD}allowed: {{sources: ['{glob}']}}\n").allowed.sources == (glob,)
