@@ -44,6 +44,12 @@ def engine_for(uri: Uri) -> Engine:
     return named or FSSPEC
 
 
+def checksums_of(scheme: str) -> str:
+    """Those that podferry's own engine for a scheme compares: see `Scheme.checksums`."""
+    declared = (one for engine in BUILT_IN for one in engine.schemes if scheme in one.names)
+    return next((one.checksums for one in declared), "")
+
+
 def all_engines() -> tuple[Engine, ...]:
     """Those of podferry, then those of installed packages."""
     return (*BUILT_IN, *installed_engines())

@@ -7,7 +7,7 @@ from podferry.sidecar.fetch.job_queue import JobQueue
 from podferry.sidecar.fetch.plan import FetchPlan
 from podferry.sidecar.fetch.sinks import ChunkSink
 from podferry.sidecar.fetch.workers.handle import WorkerHandle
-from podferry.sidecar.fetch.workers.processes import MAX_WORKERS
+from podferry.sidecar.fetch.workers.processes import MAX_WORKERS, idle_count
 from podferry.sidecar.runtime.concurrency import gather_all
 from podferry.sidecar.runtime.cpu_limit import cores
 from podferry.sidecar.state.transfer_counters import TransferCounters
@@ -24,19 +24,23 @@ JOB_SECONDS = 140e-6
 BYTE_SECONDS = 0.9e-9
 """Processor time of one byte, from the kernel to a buffer and from there to a file; from the same two."""
 WORKER_SECONDS = 0.25
-"""How much work justifies a worker process: as long as one takes to start, measured 0.23 s."""
+"""How much work justifies a new worker process: as long as one takes to start, measured 0.23 s."""
+IDLE_WORKER_SECONDS = 0.1
+"""How much work justifies one that was forked at the start and waits: far more than its connections take."""
 
 
-def worker_count(jobs: int, count: int, max_processes: int | None) -> int:
+def worker_count(jobs: int, count: int, max_processes: int | None, idle: int = 0) -> int:
     """How many worker processes to use.
 
     Args:
         jobs: Number of requests.
         count: Their bytes.
         max_processes: Including this one; None for one per core.
+        idle: Workers that have already started.
     """
     seconds = jobs * JOB_SECONDS + count * BYTE_SECONDS
-    return max(0, min((max_processes or cores()) - 1, MAX_WORKERS, int(seconds / WORKER_SECONDS)))
+    worth = max(int(seconds / WORKER_SECONDS), min(idle, int(seconds / IDLE_WORKER_SECONDS)))
+    return max(0, min((max_processes or cores()) - 1, MAX_WORKERS, worth))
 
 
 class PoolRunner:
@@ -60,7 +64,8 @@ class PoolRunner:
     async def run(self, queue: JobQueue) -> None:
         """Run all jobs, shared between this process and its workers."""
         total_bytes = sum(file.size for file in self._plan.files)
-        workers = worker_count(sum(self._plan.range_counts), total_bytes, self._settings.processes)
+        work = sum(self._plan.range_counts), total_bytes
+        workers = worker_count(*work, self._settings.processes, idle_count())
         share = max(1, self._max_connections // (1 + workers))
         handles = [WorkerHandle(queue, self._sink, share, self._counters) for _ in range(workers)]
         await gather_all([self.run_here(queue, share), *(self._run_worker(handle) for handle in handles)])

@@ -53,6 +53,10 @@ CRC_KINDS = frozenset({ChecksumKind.CRC64NVME, ChecksumKind.CRC32C, ChecksumKind
 """Kinds whose values for ranges combine to that of the object; the ranges may arrive in any order."""
 
 
+AWS_CRC_KINDS = CRC_KINDS - {ChecksumKind.CRC64XZ}
+"""Those that Amazon's library computes."""
+
+
 class Checksum(msgspec.Struct, frozen=True):
     """The checksum of an object; its value has the most significant byte first."""
 
@@ -150,18 +154,19 @@ class _RunningCrc:
 
 @lru_cache
 def _crc_function(kind: ChecksumKind) -> Callable[[Buffer, int], int]:
-    found = _crc64xz_module().crc64xz() if kind is ChecksumKind.CRC64XZ else getattr(_awscrt(), kind)
+    found = _crc64xz_module().crc64xz() if kind is ChecksumKind.CRC64XZ else getattr(load_aws_crcs(), kind)
     assert found is not None, f"{kind} is not computable"  # noqa: S101
     return found  # type: ignore[no-any-return]
 
 
 @lru_cache
 def _combine_function(kind: ChecksumKind) -> Callable[[int, int, int], int]:
-    module = _crc64xz_module() if kind is ChecksumKind.CRC64XZ else _awscrt()
+    module = _crc64xz_module() if kind is ChecksumKind.CRC64XZ else load_aws_crcs()
     return getattr(module, f"combine_{kind}")  # type: ignore[no-any-return]
 
 
-def _awscrt() -> Any:
+def load_aws_crcs() -> Any:
+    """Amazon's library; half of its import collects entropy for TLS, which nothing here needs."""
     return importlib.import_module("awscrt.checksums")
 
 

@@ -90,3 +90,8 @@ def test_an_engine_whose_package_is_missing_says_what_to_install(monkeypatch):
     monkeypatch.setattr(engines, "BUILT_IN", (*engines.BUILT_IN, lacking))
     with pytest.raises(UnknownScheme, match=r"pip install 'podferry\[lack\]'"):
         open_store(parse_uri("lack://b/x"), StoreConfig())
+
+
+@pytest.mark.parametrize(("scheme", "expected"), [("s3", "CRC64NVME"), ("az", "MD5"), ("ftp", ""), ("x", "")])
+def test_the_checksums_of_a_scheme(scheme, expected):
+    assert engines.checksums_of(scheme).partition(",")[0] == expected

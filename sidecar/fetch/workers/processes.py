@@ -126,6 +126,11 @@ def _close_other_fds(kept: int) -> None:
                 os.close(number)
 
 
+def idle_count() -> int:
+    """How many workers have started and wait."""
+    return len(_idle)
+
+
 def acquire() -> WorkerProcess:
     """An idle worker, or a new one."""
     return _idle.pop() if _idle else _spawn()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from podferry.cli.dataset import get
 from podferry.sidecar.dataset import dataset_job as dataset
 from podferry.sidecar.staging.volume_capacity import Capacity
 from podferry.storage.memory.store import CONTENTS
@@ -120,3 +121,21 @@ def test_problems_name_the_arguments_of_this_command(podferry, tmp_path):
     assert "podferry: URI: not a URI ('s3:/x'). Did you mean s3://x?" in said.err
     assert "podferry: DIRECTORY: the path is reserved for the system" in said.err
     assert "--" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [("s3://b/x", ["crc", "fork"]), ("gs://b/x", ["crc", "fork"]), ("az://b/x", ["fork"]), ("{}", ["fork"])],
+)
+def test_workers_share_the_library_of_the_stores_checksums(uri, expected, digits, tmp_path, monkeypatch):
+    done: list[str] = []
+
+    def fork() -> None:
+        done.append("fork")
+        raise InterruptedError
+
+    monkeypatch.setattr(get, "load_aws_crcs", lambda: done.append("crc"))
+    monkeypatch.setattr(get, "prefork", fork)
+    with pytest.raises(InterruptedError):
+        get.main([uri.format(digits), str(tmp_path / "stage")])
+    assert done == expected

@@ -18,6 +18,14 @@ def test_only_large_plans_get_worker_processes(jobs, count, max_processes, expec
     assert worker_count(jobs, count, max_processes) == expected
 
 
+@pytest.mark.parametrize(
+    ("count", "max_processes", "idle", "expected"),
+    [(2 * 10**8, None, 0, 0), (2 * 10**8, 2, 1, 1), (2 * 10**8, 1, 1, 0), (10**7, 2, 1, 0), (10**9, 3, 1, 2)],
+)
+def test_a_worker_that_waits_is_used_for_less(count, max_processes, idle, expected):
+    assert worker_count(10, count, max_processes, idle) == expected
+
+
 @pytest.mark.parametrize("processes", [1, 2])
 async def test_the_pools_alone_fetch_everything(stage, port, objects, processes, monkeypatch):
     monkeypatch.setattr(pool_runner, "WORKER_SECONDS", 1e-9)
