@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.file_names import name_problem
+from podferry.contract.hidden_secrets import hide_secrets
 from podferry.contract.lineage import lineage_problem
 from podferry.contract.quantity import parse_bytes
 from podferry.contract.spec import SHM, Completion, DatasetMode, Medium, Shard, Unpack
@@ -19,7 +20,8 @@ RESTORE_WORDS = ("auto", "latest", "never")
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 """DNS-1123 label. Source: RFC 1123, as Kubernetes uses it for names of containers."""
 SUBDOMAIN = re.compile(rf"{LABEL.pattern}(\.{LABEL.pattern})*")
-ENDPOINT = re.compile(r"https?://[^/?#\s@]+(/[^?#\s]*)?")
+ENDPOINT = re.compile(r"https?://[^/?#@\\\x00-\x20\x7f]+(/[^?#\\\x00-\x20\x7f]*)?")
+"""Some clients read a backslash as a slash, and so would see another host."""
 REGION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?")
 COUNT = re.compile(r"\d{1,9}")
 MILLI = re.compile(r"[\d.]+m")
@@ -80,7 +82,7 @@ def parse_destination(text: str) -> str:
 def _parse_plain(text: str) -> Uri:
     if "#" in text:
         remedy = "Remove the # and what follows; write %23 if the key contains a #"
-        raise InvalidSpec.of("a destination cannot have a fragment", repr(text), remedy)
+        raise InvalidSpec.of("a destination cannot have a fragment", hide_secrets(repr(text)), remedy)
     return parse_uri(text)
 
 
@@ -157,7 +159,7 @@ def parse_endpoint(text: str) -> str:
     """Parse the address of a service, without credentials and query."""
     if not ENDPOINT.fullmatch(text):
         remedy = "Write https://host:port or http://host:port"
-        raise InvalidSpec.of("not an endpoint address", repr(text), remedy)
+        raise InvalidSpec.of("not an endpoint address", hide_secrets(repr(text)), remedy)
     return text.rstrip("/")
 
 

@@ -26,6 +26,7 @@ from podferry.contract.cross_validation import (
 from podferry.contract.dataset_reference import Reference, parse_reference
 from podferry.contract.dataset_selection import carried_selections
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.hidden_secrets import hide_secrets
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import (
     MAX_DATASET_NAME_LENGTH,
@@ -203,12 +204,14 @@ def _declared_reference(name: str, text: str) -> Reference:
 
 
 def _attributed(name: str, text: str, problem: Problem) -> Problem:
-    """The problem with its annotation's key, and with the value as the user wrote it."""
-    shown = text if text and text in problem.measured else repr(text)
-    measured = problem.measured if shown in problem.measured else f"{shown}: {problem.measured}"
-    if problem.measured == repr(text.strip()):  # parsed without the blanks around it
+    """The problem with its annotation's key, and with the value as the user wrote it, but for its secrets."""
+    text, measured, remedy = map(hide_secrets, (text, problem.measured, problem.remedy))
+    shown = text if text and text in measured else repr(text)
+    if measured == repr(text.strip()):  # parsed without the blanks around it
         measured = repr(text)
-    return Problem(f"{PREFIX}{name}: {problem.what}", measured.removesuffix(": "), problem.remedy)
+    elif shown not in measured:
+        measured = f"{shown}: {measured}".removesuffix(": ")
+    return Problem(f"{PREFIX}{name}: {problem.what}", measured, remedy)
 
 
 def _spec(values: Mapping[str, Any]) -> FerrySpec:

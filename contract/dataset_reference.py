@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.hidden_secrets import shown_value
 from podferry.contract.manifest import Manifest
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import MAX_CACHED_LENGTH, Uri, parse_uri
@@ -104,7 +105,7 @@ def _parsed(text: str) -> Reference:
 def _field_problems(name: str, value: str) -> list[Problem]:
     if name not in FIELDS:
         known = f"Known: {', '.join(FIELDS)}; write %23 if the name contains a #"
-        given = f"{name}={value}" if value else name
+        given = f"{name}={shown_value(name, value)}" if value else name
         return [Problem("unknown field in the dataset reference", given, did_you_mean(name, FIELDS, known))]
     if not FIELDS[name].fullmatch(value):
         remedy = "Copy the reference as `podferry dataset freeze` printed it"

@@ -39,6 +39,10 @@ METADATA_NETWORKS = tuple(
 METADATA_NAMES = frozenset(
     {"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"}
 )
+WITHOUT_HOST = frozenset(
+    {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "bos", "oss", "hf", "pvc", "image", "file", "memory"}
+)
+"""Schemes whose URIs have a bucket, a container or another name before the path. Others may have a host."""
 DOTS = {ord(dot): "." for dot in "\u3002\uff61"}
 """Characters that name resolution treats as a dot, and that normalization keeps."""
 URL = re.compile(r"https?://[^\s\"'`<>{}|\\^,;]+")
@@ -86,6 +90,12 @@ def metadata_problem(what: str, url: str) -> Problem | None:
     return Problem(f"{what}: a metadata service gives out the node's credentials", url, remedy)
 
 
+def location_problem(what: str, location: str) -> Problem | None:
+    """Why a URI must not be used, if its host is a metadata service; `what` says whose it is."""
+    scheme = location.partition("://")[0]
+    return None if scheme in WITHOUT_HOST else metadata_problem(what, location)
+
+
 def encode_guards(guards: LocationGuards) -> str:
     """The value of `GUARDS_VARIABLE`."""
     return msgspec.json.encode(guards).decode()
@@ -101,7 +111,7 @@ def decode_guards(text: str) -> LocationGuards:
 
 def source_problem(what: str, location: str, guards: Guards) -> Problem | None:
     """Why the data at a location must not be read, if so; `what` says who names it."""
-    if location.startswith(("http://", "https://")) and (problem := metadata_problem(what, location)):
+    if problem := location_problem(what, location):
         return problem
     outside = next((globs for globs in guards if not allows(globs, location)), None)
     if outside is None:

@@ -14,8 +14,13 @@ from podferry.contract.errors import Problem
 from podferry.contract.spec import PREFIX, SHM, FerrySpec
 from podferry.contract.uri import Uri, parse_uri
 
-LOCAL_SCHEMES = ("file", "local", "memory")
-"""Files and memory of the process that opens them; `local` is fsspec's other name for `file`."""
+LOCAL_SCHEMES = frozenset(
+    {"file", "local", "memory", "asynclocal"}
+    | {"dir", "generic", "async_wrapper", "asyncwrapper", "reference", "data", "git", "dvc"}
+    | {"blockcache", "cached", "filecache", "simplecache", "zip", "tar", "libarchive"}
+)
+"""Files and memory of the process that opens them, and file systems of fsspec around another one: with
+`FSSPEC_DIR_PATH` in a Secret, `dir://` would be the agent's own files."""
 READ = "not a store: the agent would read its own container, which has no volume of the pod"
 WRITTEN = "not a store: it would be in the agent's own container, and lost with the pod"
 SYSTEM_DIRS = (
@@ -38,8 +43,6 @@ def location_problems(spec: FerrySpec) -> Iterator[Problem]:
         yield from _store_problems(key, uri, READ)
     for key, uri in _destinations(spec):
         yield from _store_problems(key, uri, WRITTEN)
-        if uri.scheme == SCHEME and (problem := claim_path_problem(key, uri)):
-            yield problem
 
 
 def _store_problems(key: str, uri: Uri, local: str) -> Iterator[Problem]:
@@ -49,6 +52,8 @@ def _store_problems(key: str, uri: Uri, local: str) -> Iterator[Problem]:
         yield Problem(f"{PREFIX}{key}: {local}", str(uri), remedy)
     elif hint := hint_for(uri.scheme):
         yield Problem(f"{PREFIX}{key}: no engine opens {uri.scheme}://", str(uri), hint)
+    elif uri.scheme == SCHEME and (problem := claim_path_problem(key, uri)):
+        yield problem
 
 
 def directory_problems(spec: FerrySpec) -> Iterator[Problem]:

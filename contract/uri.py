@@ -12,6 +12,7 @@ from functools import lru_cache
 import msgspec
 
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.hidden_secrets import hide_secrets, is_secret, shown_value
 from podferry.contract.suggest import did_you_mean
 
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
@@ -21,6 +22,11 @@ MISSPELLED_URI = re.compile(rf"({STORE_SCHEMES}):/*(.*)", re.IGNORECASE)
 """A scheme with the wrong slashes or letters: no path on a command line begins so by intention."""
 BUCKET_PATH = re.compile(r"[a-z0-9][a-z0-9.-]{2,62}/.*")
 """A bucket (by the rules for names of Amazon S3 buckets) and a key, without a scheme."""
+FORBIDDEN_IN_HOSTS = re.compile(r"[\x00-\x20\x7f\\<>\"^`{|}]")
+"""A backslash is a slash for some clients, which would see another host. Source: the URL standard, "host"."""
+IN_A_SECRET = "Remove it: tokens and signatures belong in the Secret or the environment"  # noqa: S105 - a remedy
+PASSWORD_PREFIXES = {"https": "HTTP", "webdavs": "WEBDAV", "ftps": "FTP", "ssh": "SFTP"}
+"""How the variable with the password begins, where it does not begin with the scheme."""
 UNESCAPE = re.compile("%(23|3[fF]|25)")
 ENGINES = ("obstore", "fsspec")
 OPTIONS = {"engine": ENGINES}
@@ -109,14 +115,14 @@ def _parsed(text: str) -> Uri:
         text = "file://" + escape(text)
     scheme, separator, rest = text.partition("://")
     if not separator or not SCHEME.fullmatch(scheme):
-        raise InvalidSpec.of("not a URI", repr(text), _remedy_for(text))
+        raise InvalidSpec.of("not a URI", hide_secrets(repr(text)), hide_secrets(_remedy_for(text)))
     location, _, query = rest.partition("?")
     bucket, _, path = location.partition("/")
-    user, at, host = bucket.rpartition("@")
-    if at and ":" in user:  # the other problems would show it
-        measured = f"{scheme}://{user.partition(':')[0]}:…@{host}"
-        remedy = f"Remove it from the URI, and set {scheme.upper()}_PASSWORD in the Secret or the environment"
-        raise InvalidSpec.of("a URI must not have a password", measured, remedy)
+    user, _, _ = bucket.rpartition("@")
+    if ":" in user:  # the other problems would show it
+        variable = f"{PASSWORD_PREFIXES.get(scheme, scheme.upper())}_PASSWORD"
+        remedy = f"Remove it from the URI, and set {variable} in the Secret or the environment"
+        raise InvalidSpec.of("a URI must not have a password", hide_secrets(repr(text)), remedy)
     InvalidSpec.raise_any([*_location_problems(text, scheme, bucket, path), *_option_problems(query)])
     return Uri(scheme, bucket, unescape(path).strip("/"), tuple(sorted(_options(query))))
 
@@ -137,7 +143,10 @@ def _location_problems(text: str, scheme: str, bucket: str, path: str) -> list[P
         remedy = "Write file:///absolute/path"
         return [Problem("a file URI must not name a host", repr(text), remedy)] if bucket else []
     remedy = f"Write {scheme}://BUCKET/{path}"
-    return [] if bucket else [Problem("the URI names no bucket", repr(text), remedy)]
+    if FORBIDDEN_IN_HOSTS.search(bucket):
+        return [Problem("the URI's bucket or host has characters that none has", repr(text), remedy)]
+    host = bucket.rpartition("@")[2]
+    return [Problem("the URI names no bucket", repr(text), remedy)] if host.partition(":")[0] == "" else []
 
 
 def _options(query: str) -> list[tuple[str, str]]:
@@ -149,8 +158,10 @@ def _option_problems(query: str) -> list[Problem]:
     problems = []
     for name, value in _options(query):
         if name not in OPTIONS:
-            remedy = did_you_mean(name, OPTIONS, f"Known options: {', '.join(OPTIONS)}")
-            problems.append(Problem(f"unknown option {name!r} in a URI", f"{name}={value}", remedy))
+            known = f"Known options: {', '.join(OPTIONS)}"
+            remedy = IN_A_SECRET if is_secret(name) else did_you_mean(name, OPTIONS, known)
+            measured = f"{name}={shown_value(name, value)}"
+            problems.append(Problem(f"unknown option {name!r} in a URI", measured, remedy))
         elif value not in OPTIONS[name]:
             remedy = did_you_mean(value, OPTIONS[name], f"Known: {', '.join(OPTIONS[name])}")
             problems.append(Problem(f"unknown {name} in a URI", repr(value), remedy))

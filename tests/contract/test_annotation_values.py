@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.annotation_values import parse_path, parse_size
+from podferry.contract.annotation_values import parse_endpoint, parse_path, parse_size
 from podferry.contract.errors import InvalidSpec
 
 
@@ -24,3 +24,12 @@ def test_a_size_in_thousandths_of_bytes_is_a_slip() -> None:
 
 def test_a_path_without_the_blanks_around_it() -> None:
     assert parse_path(" /dev/shm/data ") == "/dev/shm/data"
+
+
+@pytest.mark.parametrize(
+    "text", ["https://elsewhere\\.store.example", "https://store/a\\b", "https://store\x00x"]
+)
+def test_an_endpoint_is_the_same_for_every_client(text: str) -> None:
+    """A backslash is a slash for some, whose host would be another one than the policy allows."""
+    with pytest.raises(InvalidSpec, match="not an endpoint address"):
+        parse_endpoint(text)

@@ -1,9 +1,10 @@
 from collections.abc import Callable
 
 import pytest
+from fsspec.registry import known_implementations
 
 from podferry.contract.annotations import read_annotations
-from podferry.contract.pod_locations import directory_problems, location_problems
+from podferry.contract.pod_locations import LOCAL_SCHEMES, directory_problems, location_problems
 from podferry.contract.spec import PREFIX, FerrySpec
 
 Read = Callable[..., FerrySpec]
@@ -32,6 +33,9 @@ def spec() -> Read:
         ("checkpoints", "local://results/x"),
         ("outputs", "memory://results/x"),
         ("restore", "/mnt/earlier"),
+        ("dataset", "dir://checkpoints"),
+        ("checkpoints", "simplecache://results/x"),
+        ("restore", "zip://earlier/x"),
     ],
 )
 def test_the_pods_own_files_are_no_store(spec: Read, key: str, location: str) -> None:
@@ -39,6 +43,25 @@ def test_the_pods_own_files_are_no_store(spec: Read, key: str, location: str) ->
     assert problem.what.startswith(f"{PREFIX}{key}: ")
     assert location.partition("#")[0].removeprefix("file://") in problem.measured
     assert "s3://BUCKET/PREFIX" in problem.remedy
+
+
+def test_file_systems_of_fsspec_are_remote_or_refused() -> None:
+    """A new one of fsspec itself has to be looked at."""
+    remote = {"http", "https", "ftp", "sftp", "ssh", "smb", "webhdfs", "arrow_hdfs"}
+    remote |= {"dask", "dbfs", "gist", "github", "jlab", "jupyter"}
+    own = {name for name, one in known_implementations.items() if one["class"].startswith("fsspec.")}
+    assert own - remote <= LOCAL_SCHEMES
+    assert not remote & LOCAL_SCHEMES
+
+
+@pytest.mark.parametrize("key", ["checkpoints", "outputs", "restore"])
+@pytest.mark.parametrize(
+    "location", ["pvc://results/../../secrets/dataset", "pvc://../secrets", "pvc://results/./x"]
+)
+def test_a_claim_is_not_left(spec: Read, key: str, location: str) -> None:
+    (problem,) = location_problems(spec(**{**STORE, key: location}))
+    assert problem.what == f"{PREFIX}{key}: not a claim and a path in it"
+    assert problem.measured == location
 
 
 @pytest.mark.parametrize("restore", ["auto", "latest", "never", "epoch-1-0123456789ab", "s3://c/other"])

@@ -124,3 +124,46 @@ def test_a_password_in_a_uri_is_refused_and_never_shown(text):
 
 def test_a_user_without_a_password_is_part_of_the_host():
     assert parse_uri("sftp://me@[::1]:22/x").bucket == "me@[::1]:22"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://elsewhere.example\\.lab/x",
+        "sftp://nas evil/x",
+        "ftp://nas\r\nDELE x/y",
+        "s3://da\tta/x",
+        "smb://<nas>/share",
+        "webdav://na{s}/x",
+    ],
+)
+def test_characters_that_no_host_has(text: str) -> None:
+    with pytest.raises(InvalidSpec, match="characters that none has"):
+        parse_uri(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["hdfs:///data", "sftp://@/data", "ftp://me@/data", "sftp://:22/data", "smb://"]
+)
+def test_a_uri_without_a_host(text: str) -> None:
+    with pytest.raises(InvalidSpec, match="names no bucket"):
+        parse_uri(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sftp://[fd00::1]:22/x",
+        "smb://LAB;me@nas/x",
+        "hdfs://nn1:8020/x",
+        "abfss://c@a.dfs.core.windows.net/x",
+    ],
+)
+def test_hosts_with_users_and_ports(text: str) -> None:
+    assert str(parse_uri(text)) == text
+
+
+def test_a_signature_belongs_in_the_secret() -> None:
+    with pytest.raises(InvalidSpec, match="belong in the Secret") as caught:
+        parse_uri("https://store.example/digits?X-Amz-Signature=0a1b2c")
+    assert "0a1b2c" not in str(caught.value)

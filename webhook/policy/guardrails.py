@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from podferry.contract.errors import Problem
 from podferry.contract.location_globs import ANY, allows
-from podferry.contract.location_guards import Guards, LocationGuards, metadata_problem
+from podferry.contract.location_guards import Guards, LocationGuards, location_problem
 from podferry.contract.spec import PREFIX, DatasetMode, FerrySpec
 from podferry.contract.uri import Uri, parse_uri
 from podferry.webhook.pod.namespace import Namespace
@@ -30,11 +30,9 @@ def unknown_label_problems(namespace: Namespace, policy: Policy) -> Iterator[Pro
 def guardrail_problems(spec: FerrySpec, guards: Sequence[AllowedLocations]) -> Iterator[Problem]:
     """Every location that is not allowed by all of these, see `allowed_in`."""
     for key, location, kind in _locations(spec):
-        if location.startswith(("http://", "https://")):
-            problem = metadata_problem(f"{PREFIX}{key}", location)
-            if problem is not None:
-                yield problem
-                continue
+        if problem := location_problem(f"{PREFIX}{key}", location):
+            yield problem
+            continue
         for globs in (getattr(allowed, kind) for allowed in guards):
             if not allows(globs, location):
                 yield _outside(key, location, globs, kind)

@@ -84,6 +84,10 @@ def test_labels_that_cannot_be_read_allow_nothing(spec: Callable[..., FerrySpec]
         {"checkpoints": "s3://results", "restore": "http://2852039166/x"},
         {"checkpoints": "s3://results", "endpoint": "http://metadata.google.internal"},
         {"outputs": "s3://results", "outputs_endpoint": "http://[fd00:ec2::254]:80"},
+        {"dataset": "webdav://169.254.169.254/latest", "dataset_size": "1Mi"},
+        {"dataset": "webhdfs://bob@0xA9FEA9FE:80/latest", "dataset_size": "1Mi"},
+        {"outputs": "sftp://metadata.google.internal/x"},
+        {"checkpoints": "third+party://[fe80::1]/x"},
     ],
 )
 def test_metadata_services_are_never_allowed(
@@ -91,6 +95,14 @@ def test_metadata_services_are_never_allowed(
 ) -> None:
     (problem,) = problems(spec(**settings), policy)
     assert "a metadata service gives out the node's credentials" in problem
+
+
+def test_buckets_may_have_the_name_of_a_metadata_service(
+    spec: Callable[..., FerrySpec], policy: Policy
+) -> None:
+    assert (
+        problems(spec(dataset="s3://metadata/x", dataset_size="1Mi", outputs="az://metadata/x"), policy) == []
+    )
 
 
 def test_what_the_agent_is_told(policy: Policy) -> None:

@@ -1,0 +1,33 @@
+"""Hides passwords, tokens and signatures in texts that quote what a user has written.
+
+A pod's refusal reaches events, logs and annotations, which more people read than a Secret.
+"""
+
+from __future__ import annotations
+
+import re
+
+HIDDEN = "***"
+USER_INFO = re.compile(r"(?<![^\s/'\"(])([^\s/'\":@]*):[^\s/'\"]*@(?!sha256:)")
+"""A user and a password before a host; an image's tag has a digest behind it. Anchored at the start of a
+word, so that a hostile text takes no longer than its length."""
+WEB_USER = re.compile(r"\b((?:https?|webdavs?)://)[^\s/'\"]+@")
+"""Engines of web servers take no user from a URI, so this is a token."""
+PARAMETER = re.compile(r"([?&#])([\w.-]+)=([^&#\s'\")]+)")
+SECRET_NAME = re.compile("sig|token|password|passwd|secret|key|credential", re.IGNORECASE)
+
+
+def hide_secrets(text: str) -> str:
+    """A text without the passwords, tokens and signatures of URIs."""
+    text = WEB_USER.sub(rf"\1{HIDDEN}@", USER_INFO.sub(rf"\1:{HIDDEN}@", text))
+    return PARAMETER.sub(lambda found: f"{found[1]}{found[2]}={shown_value(found[2], found[3])}", text)
+
+
+def is_secret(name: str) -> bool:
+    """Whether a parameter's name is that of a secret."""
+    return SECRET_NAME.search(name) is not None
+
+
+def shown_value(name: str, value: str) -> str:
+    """The value of a parameter, hidden if it is a secret."""
+    return HIDDEN if is_secret(name) else value

@@ -1,0 +1,73 @@
+import time
+
+import pytest
+
+from podferry.contract.annotations import read_annotations
+from podferry.contract.errors import InvalidSpec
+from podferry.contract.hidden_secrets import hide_secrets
+from podferry.contract.spec import PREFIX
+
+REFERENCE = f"s3://data/x#sha256={'a' * 64}&bytes=5&include=*.tar"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("not a URI ('SFTP://me:pa55@nas/x')", "not a URI ('SFTP://me:***@nas/x')"),
+        ("me:p@5:5@nas/x", "me:***@nas/x"),
+        ("sftp://:pa55@nas", "sftp://:***@nas"),
+        ("https://gho_token@host/x", "https://***@host/x"),
+        ("https://host/x?sv=2024&sig=aBc%2B&engine=obstore", "https://host/x?sv=2024&sig=***&engine=obstore"),
+        ("https://host/x#access_token=abc", "https://host/x#access_token=***"),
+    ],
+)
+def test_secrets_are_hidden(text: str, shown: str) -> None:
+    assert hide_secrets(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sftp://me@[fd00::1]:22/x",
+        "https://host:8443/a@b",
+        "smb://LAB;me@nas/x",
+        "image://registry.example:5000/data:v1@sha256:abc",
+        "s3://data/user_key=5/part",
+        REFERENCE,
+        "3.4 GiB = data volume 3.0 GiB",
+    ],
+)
+def test_all_else_is_shown(text: str) -> None:
+    assert hide_secrets(text) == text
+
+
+@pytest.mark.parametrize("text", ["a:", "://a:", ":@", "?a", "a@", "#key=", "https://"])
+def test_hostile_texts_take_no_time(text: str) -> None:
+    started = time.process_time()
+    hide_secrets(text * 50_000)
+    assert time.process_time() - started < 1.0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"dataset": "sftp://me:pa55@nas/x"},
+        {"dataset": "SFTP://me:pa55@nas/x"},
+        {"dataset": "sftp:/me:pa55@nas/x"},
+        {"dataset": "me:pa55@nas/x"},
+        {"dataset": "https://host/x?X-Amz-Signature=pa55"},
+        {"dataset": "https://host/x#access_token=pa55"},
+        {"checkpoints": "https://me:pa55@host/x"},
+        {"checkpoints": "ftps://me:pa55@host/x#a"},
+        {"checkpoints": "az://data/x?sv=1&sig=pa55"},
+        {"checkpoints": "s3://results", "restore": "sftp://me:pa55@nas/x"},
+        {"outputs": "SMB://me:pa55@nas/x"},
+        {"dataset": "s3://data/x", "endpoint": "https://me:pa55@store"},
+        {"dataset": "s3://data/x", "endpoint": "https://store/?token=pa55"},
+    ],
+)
+def test_no_message_about_an_annotation_shows_a_secret(settings: dict[str, str]) -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        read_annotations({f"{PREFIX}{name}": text for name, text in settings.items()})
+    assert "pa55" not in str(caught.value)
+    assert "***" in str(caught.value)
