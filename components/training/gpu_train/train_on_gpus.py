@@ -16,7 +16,11 @@ from podferry.components.task_arguments import no_output_problem, no_step_proble
 from podferry.components.training.gpu_train.input_refs import TaskInputs, inputs_of
 from podferry.components.training.gpu_train.settings import read_settings
 from podferry.components.training.gpu_train.settings_of import configure_once, refuse_if_read
-from podferry.components.training.gpu_train.undeclared_inputs import add_undeclared_input, undeclared_name
+from podferry.components.training.gpu_train.undeclared_inputs import (
+    add_undeclared_input,
+    register_channels,
+    undeclared_name,
+)
 from podferry.components.training.gpu_train.validate import locations_of
 from podferry.contract.annotation_values import parse_size
 from podferry.contract.errors import InvalidSpec, Problem
@@ -117,6 +121,7 @@ def _size_problems(name: str, value: Any) -> Iterator[Problem]:
 
 def _reserve(task: Any, resources: Resources) -> None:
     gpus, memory = resources.gpus, resources.memory
+    register_channels(task, [resources.accelerator, gpus, memory])
     if isinstance(gpus, PipelineChannel) or int(gpus):
         task.set_accelerator_type(resources.accelerator).set_accelerator_limit(gpus)
     if isinstance(memory, PipelineChannel):

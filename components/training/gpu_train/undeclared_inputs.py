@@ -36,7 +36,15 @@ def add_undeclared_input(task: Any, name: str, value: Any) -> None:
         value: A constant, a channel of a parameter, or a text with such channels.
     """
     task.inputs[name] = value
-    # The compiler passes a channel into loops and inner pipelines only if the task has registered it.
+    register_channels(task, value)
+
+
+def register_channels(task: Any, value: Any) -> None:
+    """Make the tasks whose outputs are in `value` run before a task.
+
+    The compiler derives a task's dependencies, and what it passes into loops and inner pipelines, from the
+    channels that the task has registered. KFP's `set_memory_limit` and `set_accelerator_limit` register none.
+    """
     registered = {channel.pattern for channel in task.channel_inputs}
     channels = extract_pipeline_channels_from_any(value)
     task.channel_inputs.extend(channel for channel in channels if channel.pattern not in registered)
