@@ -7,16 +7,18 @@ from itertools import accumulate
 from pathlib import Path
 
 from podferry.contract.errors import Corrupt
-from podferry.sidecar.runtime.file_digest import update_from_file
+from podferry.sidecar.fetch.file_hash import FileHash
 from podferry.storage.checksum.checksums import (
     CRC_KINDS,
     DIGEST_BYTES,
     Checksum,
     combine_crcs,
+    crc,
     range_kind,
-    running_checksum,
 )
 
+HASHED_AHEAD_BYTES = 64 << 20
+"""At a time: a tenth of a second of MD5, which the end of a failed fetch may have to wait for."""
 MAX_REFETCHES = 3
 """Of one range while no two in succession are equal: after that no retry will help."""
 
@@ -34,7 +36,7 @@ class RangeChecksums:
         path: The file; only read for a hash.
 
     Attributes:
-        kind: The checksum to compute of each range; with a hash, only to recognize the range again.
+        kind: The checksum of each range; with a hash, only to recognize a range that is fetched again.
     """
 
     def __init__(self, expected: Checksum, size: int, path: Path) -> None:
@@ -42,15 +44,31 @@ class RangeChecksums:
         self._size = size
         self._path = path
         self.kind = range_kind(expected)
-        self._ranges: dict[int, tuple[int, int]] = {}
+        self._ranges: dict[int, tuple[int, int | None]] = {}
         """(length, CRC) by start."""
         self._computed: Checksum | None = None
+        self._hash = FileHash(expected.kind, path) if expected.kind not in CRC_KINDS else None
 
-    def add(self, start: int, length: int, crc: int) -> None:
-        """A range is in the file, for the first time or again, with this CRC of `kind`."""
-        if (length, crc) != self._ranges.get(start):
+    def add(self, start: int, length: int, value: int | None) -> None:
+        """A range is in the file, for the first time or again, with this CRC of `kind`.
+
+        With a hash the CRC may be None: it is computed if a range must be fetched again.
+        """
+        before = self._ranges.get(start)
+        if value is None or before != (length, value):
             self._computed = None
-        self._ranges[start] = length, crc
+            if before is not None and self._hash is not None:
+                self._hash.restart()
+        self._ranges[start] = length, value
+
+    def hash_ahead(self) -> bool:
+        """Hash some of what is in the file without a gap; whether there was any. Blocks; thread-safe."""
+        if self._hash is None:
+            return False
+        end = self._hash.position
+        while end < self._hash.position + HASHED_AHEAD_BYTES and end in self._ranges:
+            end += self._ranges[end][0]
+        return self._hash.read_to(end)
 
     def matches(self) -> bool:
         """Whether the file is complete and has the expected checksum; `OSError` if it cannot be read."""
@@ -59,7 +77,7 @@ class RangeChecksums:
     def compute(self) -> Checksum:
         """The checksum of the complete file."""
         if self._computed is None:
-            value = self._combine() if self.expected.kind in CRC_KINDS else self._hash()
+            value = self._combine() if self._hash is None else self._hash.digest(self._size)
             self._computed = Checksum(self.expected.kind, value)
         return self._computed
 
@@ -74,7 +92,7 @@ class RangeChecksums:
             for _ in range(MAX_REFETCHES):
                 if self.matches():
                     return
-                before = self._ranges[start]
+                before = self._ranges[start] = self._known(start)
                 yield start, before[0]
                 if self._ranges[start] == before:
                     break
@@ -91,15 +109,19 @@ class RangeChecksums:
 
     def _combine(self) -> bytes:
         value = 0
-        for _, (length, crc) in sorted(self._ranges.items()):
-            value = combine_crcs(self.kind, value, crc, length) if length else value
+        for start in sorted(self._ranges):
+            length, second = self._known(start)
+            value = combine_crcs(self.kind, value, second, length) if length else value
         return value.to_bytes(DIGEST_BYTES[self.kind], "big")
 
-    def _hash(self) -> bytes:
-        digest = running_checksum(self.expected.kind)
-        with self._path.open("rb", buffering=0) as file:
-            update_from_file(digest, file)
-        return digest.digest()
+    def _known(self, start: int) -> tuple[int, int]:
+        """Length and CRC of a range that is in the file."""
+        length, value = self._ranges[start]
+        if value is None:
+            with self._path.open("rb", buffering=0) as file:
+                file.seek(start)
+                value = crc(self.kind, file.read(length))
+        return length, value
 
 
 def mismatch(name: str, found: Checksum, stated: Checksum) -> Corrupt:

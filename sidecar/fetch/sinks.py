@@ -18,8 +18,8 @@ from podferry.storage.checksum.checksums import (
     ChecksumKind,
     RunningChecksum,
     crc,
+    fetched_range_kind,
     matches,
-    range_kind,
     running_checksum,
 )
 from podferry.storage.checksum.response_header import response_checksum
@@ -153,7 +153,7 @@ class RangeJob:
         self._crc = 0
         if self.kind is None and self._sink.ranges_have_checksum:
             self.checksum = response_checksum(head.raw, self.entry)
-            self.kind = range_kind(self.checksum) if self.checksum is not None else None
+            self.kind = fetched_range_kind(self.checksum) if self.checksum is not None else None
 
     def receive_body(self, data: memoryview, offset: int) -> None:
         """See `GetJob.receive_body`."""

@@ -110,6 +110,11 @@ def range_kind(expected: Checksum) -> ChecksumKind:
     return expected.kind if expected.kind in CRC_KINDS else ChecksumKind.CRC64NVME
 
 
+def fetched_range_kind(expected: Checksum) -> ChecksumKind | None:
+    """The kind to compute while the ranges of an object arrive: None for a hash, which no range shows."""
+    return expected.kind if expected.kind in CRC_KINDS else None
+
+
 def crc(kind: ChecksumKind, data: Buffer, before: int = 0) -> int:
     """The CRC of `data`, continued from `before`."""
     return int(_crc_function(kind)(data, before))

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podferry.contract.errors import Corrupt
+from podferry.sidecar.fetch import range_checksums
 from podferry.sidecar.fetch.range_checksums import MAX_REFETCHES, RangeChecksums
 from podferry.storage.checksum.checksums import CRC_KINDS, Checksum, ChecksumKind, crc, running_checksum
 
@@ -24,8 +25,10 @@ def damaged(data: bytes, bits: int, random: Random) -> bytes:
     return data[:at] + bytes([data[at] ^ bits]) + data[at + 1 :]
 
 
-def add(file: RangeChecksums, start: int, data: bytes) -> None:
-    file.add(start, len(data), crc(file.kind, data))
+def add(file: RangeChecksums, start: int, data: bytes, *, first: bool = False) -> None:
+    """For a hash, a range has a CRC only if it is fetched again."""
+    has_crc = file.kind is file.expected.kind or not first
+    file.add(start, len(data), crc(file.kind, data) if has_crc else None)
 
 
 class Fetching:
@@ -39,9 +42,11 @@ class Fetching:
         starts = list(range(0, len(data), RANGE))
         random.shuffle(starts)
         for start in starts:
-            self.fetch(start, min(RANGE, len(data) - start))
+            self.fetch(start, min(RANGE, len(data) - start), first=True)
+            if random.random() < 0.5:
+                self.checksums.hash_ahead()
 
-    def fetch(self, start, length):
+    def fetch(self, start, length, *, first=False):
         piece = self.data[start : start + length]
         if self.bad.get(start, 0):
             piece = damaged(piece, self.bad[start], self.random)  # differently each time
@@ -49,7 +54,7 @@ class Fetching:
         with self.path.open("r+b") as file:
             file.seek(start)
             file.write(piece)
-        add(self.checksums, start, piece)
+        add(self.checksums, start, piece, first=first)
         self.fetched.append(start)
 
     def repair(self):
@@ -148,3 +153,25 @@ def test_the_ranges_of_a_hash_have_a_crc(path, kind):
     data = bytes(range(2 * RANGE))
     known = RangeChecksums(checksum_of(kind, data), len(data), path)
     assert known.kind == (kind if kind in CRC_KINDS else ChecksumKind.CRC64NVME)
+
+
+def test_a_file_is_hashed_up_to_its_first_gap(path, monkeypatch):
+    data = bytes(range(6 * RANGE))
+    path.write_bytes(data)
+    file = RangeChecksums(checksum_of(ChecksumKind.MD5, data), len(data), path)
+    for start in (0, RANGE, 3 * RANGE):
+        add(file, start, data[start : start + RANGE], first=True)
+    assert file.hash_ahead()
+    assert not file.hash_ahead(), "the third range is missing"
+    monkeypatch.setattr(range_checksums, "HASHED_AHEAD_BYTES", RANGE)
+    add(file, 2 * RANGE, data[2 * RANGE : 3 * RANGE], first=True)
+    assert [file.hash_ahead() for _ in range(3)] == [True, True, False]
+    for start in (4 * RANGE, 5 * RANGE):
+        add(file, start, data[start : start + RANGE], first=True)
+    assert file.matches()
+
+
+def test_a_crc_is_not_computed_ahead(path):
+    file = RangeChecksums(checksum_of(ChecksumKind.CRC32, b"x"), 1, path)
+    add(file, 0, b"x", first=True)
+    assert not file.hash_ahead()
