@@ -1,6 +1,6 @@
 """Checks the constants that a step gets when its pipeline is compiled, before KFP does; all problems at once.
 
-Channels, and texts with a channel in them, are known only when the pipeline runs.
+Channels, texts with a channel in them, and placeholders are known only when the pipeline runs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from kfp.dsl.pipeline_channel import PipelineChannel
 
 from podferry.components.task_arguments import no_output_problem
-from podferry.components.training.gpu_train.input_refs import CHANNEL
+from podferry.components.training.gpu_train.input_refs import known_text
 from podferry.contract.annotation_values import (
     parse_destination,
     parse_endpoint,
@@ -73,8 +73,8 @@ def constant_problems(arguments: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(f"{name}: {problem.what}", problem.measured, problem.remedy)
         elif value is None:
             yield from _missing_problems(name)
-        elif not _is_late(value) and name in CHECKS:
-            yield from CHECKS[name](name, value)
+        elif name in CHECKS and (known := _known(value)) is not None:
+            yield from CHECKS[name](name, known)
 
 
 def _missing_problems(name: str) -> Iterator[Problem]:
@@ -119,8 +119,11 @@ def _none_problems(name: str, value: Any) -> Iterator[Problem]:
             yield from _none_problems(f"{name}[{key!r}]", one)
 
 
-def _is_late(value: Any) -> bool:
-    return isinstance(value, PipelineChannel) or (isinstance(value, str) and bool(CHANNEL.search(value)))
+def _known(value: Any) -> Any:
+    """The value as far as its mistakes are known now; None for what is known only when the pipeline runs."""
+    if isinstance(value, str):
+        return known_text(value)
+    return None if isinstance(value, PipelineChannel) else value
 
 
 CHECKS: Mapping[str, Callable[[str, Any], Iterator[Problem]]] = MappingProxyType(

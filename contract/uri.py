@@ -35,6 +35,16 @@ MAX_CACHED_LENGTH = 1024
 READ_ONLY_SCHEMES = ("http", "https", "hf")
 """Of stores that nothing can be written to."""
 
+KFP_PLACEHOLDER = "{{$."
+"""How KFP's placeholders begin."""
+KFP_NULL = "null/"
+"""KFP's local runner writes `null` for a part that an inner pipeline does not have."""
+KFP_REMEDY = (
+    "KFP fills in a placeholder only where it is the entire value, and no text that is passed to an inner "
+    "pipeline. Pass the parts, and join them where they are used"
+)
+"""Source: `resolveInputParameter` in KFP's `backend/src/v2/driver/resolve.go`, 2.17."""
+
 
 def corrected_uri(text: str) -> str | None:
     """The URI that `s3:/x`, `s3:x` or `S3://x` is meant to be; None for anything else, also a URI."""
@@ -111,6 +121,8 @@ def parse_uri(text: str) -> Uri:
 
 @lru_cache(maxsize=256)
 def _parsed(text: str) -> Uri:
+    if KFP_PLACEHOLDER in text:
+        raise InvalidSpec.of("KFP has not filled in this text", repr(text), KFP_REMEDY)
     if text.startswith("/"):
         text = "file://" + escape(text)
     scheme, separator, rest = text.partition("://")
@@ -129,6 +141,8 @@ def _parsed(text: str) -> Uri:
 
 def _remedy_for(text: str) -> str:
     """What to write instead of a text that is no URI."""
+    if text.startswith(KFP_NULL):
+        return KFP_REMEDY
     if corrected := corrected_uri(text):
         return f"Did you mean {corrected}?"
     if BUCKET_PATH.fullmatch(text):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from podferry.contract.errors import Problem
 from podferry.contract.status import Status
-from podferry.contract.uri import parse_uri
+from podferry.contract.uri import KFP_PLACEHOLDER, KFP_REMEDY, parse_uri
 from podferry.contract.variable_substitution import INPUT_PREFIX
 
 Location = str | os.PathLike[str]
@@ -65,7 +65,8 @@ def _problem(name: str, value: object, *, kfp_step: bool) -> Problem | None:
     if not isinstance(text, str):
         return _no_location(name, str(text), type(text).__name__)
     if PLACEHOLDER in text:
-        remedy = "Declare an input of the component, pass the value there, and give that input to ferry"
+        undeclared = "Declare an input of the component, pass the value there, and give that input to ferry"
+        remedy = KFP_REMEDY if KFP_PLACEHOLDER in text else undeclared
         return Problem(f"the {name} is {text}, which KFP has not filled in", remedy=remedy)
     if VARIABLE.search(text):
         remedy = (

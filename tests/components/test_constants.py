@@ -31,6 +31,11 @@ def fit(uri: str, n: int = 3):
     print(uri, n)
 
 
+@dsl.component(base_image="python:3.12", install_kfp_package=False)
+def learn(checkpoints: str):
+    print(checkpoints)
+
+
 @dsl.pipeline
 def nested(uri: str):
     fit(uri=uri)
@@ -179,6 +184,19 @@ REFUSED = {
         lambda given, data: restore_point("", lineage=""),
         ("give either of= or lineage=", "the destination is missing"),
     ),
+    "placeholders inside texts": (
+        lambda given, data: sync(
+            f"s3://data/{dsl.PIPELINE_JOB_NAME_PLACEHOLDER}", f"{given}/{dsl.PIPELINE_JOB_ID_PLACEHOLDER}"
+        ),
+        (
+            "source: KFP has not filled in this text ('s3://data/{{$.pipeline_job_name}}'). KFP fills in",
+            "destination: KFP has not filled in this text ('{given}/{{$.pipeline_job_uuid}}')",
+        ),
+    ),
+    "placeholders inside the inputs of a training": (
+        lambda given, data: gpu_train(learn(checkpoints=f"{given}/{dsl.PIPELINE_JOB_NAME_PLACEHOLDER}")),
+        ("KFP has not filled in this text ('$(inputs.checkpoints)': '{given}/{{$.pipeline_job_name}}')",),
+    ),
     "an output to verify": (
         lambda given, data: verify_checkpoint(of=data.outputs["reference"]),
         ("of= needs a step (dataset.outputs['reference']). Give of= the task",),
@@ -210,6 +228,9 @@ def test_channels_and_texts_with_them_are_not_refused() -> None:
         dataset(f"{given}/x", fits=given, secret=given, include=[given, "*.png"], endpoint=given)
         prepare(given, ["convert", given], to=f"{given}/y", parameters={"n": given})
         gpu_train(fit(uri=given), dataset=given, include=[given, "*.png"], memory=given, shm_size=given)
+        gpu_train(learn(checkpoints=dsl.PIPELINE_ROOT_PLACEHOLDER))
+        verify_checkpoint(given, lineages=[given])
+        restore_point(given, lineage=dsl.PIPELINE_JOB_NAME_PLACEHOLDER)
         train_job(given, trainer={"image": given}, checkpoints=f"{given}/z", checkpoint_size=given)
 
     compiled(build)

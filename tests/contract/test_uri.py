@@ -107,6 +107,22 @@ def test_a_bucket_without_a_scheme_is_recognized() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("{{$.inputs.parameters['pipelinechannel--out']}}/models", "KFP has not filled in this text"),
+        ("s3://results/{{$.pipeline_job_name}}", "KFP has not filled in this text"),
+        ("null/models", "not a URI"),
+    ],
+)
+def test_what_kfp_has_not_filled_in_is_named(text: str, what: str) -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        parse_uri(text)
+    (problem,) = caught.value.problems
+    assert (problem.what, problem.measured) == (what, repr(text))
+    assert "Pass the parts, and join them where they are used" in problem.remedy
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "sftp://me:s3cret@host/x",

@@ -47,6 +47,11 @@ def test_what_is_left_unresolved_is_named(value: str, reason: str, keyword: str)
     assert problem.startswith(f"the {keyword} is {value}, {reason}. ")
 
 
+def test_a_text_of_an_outer_pipeline_has_its_own_remedy() -> None:
+    (problem,) = problems("{{$.inputs.parameters['pipelinechannel--out']}}/models", "checkpoints")
+    assert "Pass the parts, and join them where they are used" in problem
+
+
 @pytest.mark.parametrize("value", ["s3://a/b#sha256=00", "./data", "/data", Path("data"), "data", "", None])
 def test_locations_pass(value: object) -> None:
     assert problems(value) == []

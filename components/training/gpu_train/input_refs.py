@@ -24,6 +24,8 @@ LOCATIONS = ("dataset", "checkpoints", "outputs")
 """Settings that are locations."""
 PLACEHOLDER_START = "{{"
 """Start of KFP's and Argo's placeholders, which mean nothing in an annotation."""
+RUN_PLACEHOLDER = re.compile(r"\{\{\$[^{}]*\}\}")
+"""A placeholder for a value of the run, such as its id: KFP fills it in where it is the entire value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,12 @@ def inputs_of(task: Any) -> TaskInputs:
     defaults = {name: one.default for name, one in declared.items() if one.default is not None}
     values = {name: value for name, value in {**defaults, **task.inputs}.items() if value is not None}
     texts = {name: text_of(value) for name, value in values.items()}
+    known = {name: known_text(text) for name, text in texts.items()}
     return TaskInputs(
         names=tuple(declared),
         carried={text: name for name, text in texts.items() if PLACEHOLDER_START in text},
-        dynamic=tuple(name for name, text in texts.items() if PLACEHOLDER_START in text),
-        constants={name: text for name, text in texts.items() if PLACEHOLDER_START not in text},
+        dynamic=tuple(name for name, text in known.items() if text is None),
+        constants={name: text for name, text in known.items() if text is not None},
         channels={name: value for name, value in values.items() if isinstance(value, PipelineChannel)},
         taken={
             name: f"$(inputs.{name})"
@@ -77,6 +80,17 @@ def inputs_of(task: Any) -> TaskInputs:
             if texts.get(name) and name in declared and _is_location(name, declared[name].type, values[name])
         },
     )
+
+
+def known_text(text: str) -> str | None:
+    """A text whose mistakes are known when the pipeline is compiled, with channels by name, or else None.
+
+    One that contains a run's placeholder, and more, is known: KFP never fills it in.
+    """
+    if PLACEHOLDER_START not in text:
+        return text
+    legible = CHANNEL.sub(lambda match: f"{{{match['name']}}}", text)
+    return None if RUN_PLACEHOLDER.fullmatch(text) or not RUN_PLACEHOLDER.search(legible) else legible
 
 
 def _is_location(name: str, kind: Any, value: Any) -> bool:
