@@ -7,17 +7,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kfp.dsl.pipeline_channel import PipelineChannel
+from kfp.dsl.pipeline_channel import PipelineChannel, extract_pipeline_channels_from_any
 
 from podferry.components.step import globs_text, is_absent
-from podferry.components.training.gpu_train.input_refs import LOCATIONS, TaskInputs, annotation_text, text_of
+from podferry.components.training.gpu_train.input_refs import (
+    CHANNEL,
+    LOCATIONS,
+    TaskInputs,
+    annotation_text,
+    text_of,
+)
 from podferry.components.training.gpu_train.undeclared_inputs import undeclared_name
 from podferry.components.training.gpu_train.validate import annotation_problems
 from podferry.contract.annotation_keys import known_keys
 from podferry.contract.errors import Problem
 from podferry.contract.spec import PREFIX
 from podferry.contract.suggest import did_you_mean
-from podferry.contract.variable_substitution import INPUT_PREFIX
+from podferry.contract.variable_substitution import INPUT_PREFIX, TOKEN
 
 ENTIRE_INPUT = re.compile(rf"\$\({re.escape(INPUT_PREFIX)}[^()]+\)")
 RESOURCES = ("gpus", "memory", "accelerator")
@@ -63,6 +69,8 @@ def _read_setting(name: str, value: Any, inputs: TaskInputs, read: ReadSettings)
         read.problems.append(Problem(f"{name}: {problem.what}", problem.measured, problem.remedy))
         return
     added = undeclared_name(name)
+    if text is None and isinstance(value, str) and TOKEN.search(value):
+        text = _in_parts(added, value, inputs, read)
     if text is None:
         read.added[added] = value if isinstance(value, PipelineChannel) else text_of(value)
         text = f"$({INPUT_PREFIX}{added})"
@@ -70,6 +78,17 @@ def _read_setting(name: str, value: Any, inputs: TaskInputs, read: ReadSettings)
         # KFP's cache compares no annotations: training for another location must not be answered from it.
         read.added[added] = text
     read.annotations[PREFIX + name.replace("_", "-")] = text
+
+
+def _in_parts(added: str, text: str, inputs: TaskInputs, read: ReadSettings) -> str:
+    """Give each channel in a text with variables an input: the webhook expands none in an input's value."""
+    names = dict(inputs.carried)
+    # KFP's order differs from run to run.
+    for channel in sorted(extract_pipeline_channels_from_any(text), key=lambda one: text.index(one.pattern)):
+        if channel.pattern not in names:
+            name = names[channel.pattern] = f"{added}__PART{1 + len(names) - len(inputs.carried)}"
+            read.added[name] = channel
+    return CHANNEL.sub(lambda match: f"$({INPUT_PREFIX}{names[match[0]]})", text)
 
 
 def _flatten(values: Mapping[str, Any]) -> dict[str, Any]:

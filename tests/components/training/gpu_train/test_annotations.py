@@ -71,6 +71,27 @@ def test_a_channel_inside_a_text_becomes_the_input_too() -> None:
     assert annotations(body)["podferry.io/checkpoints"] == "s3://$(inputs.uri)/$(task)"
 
 
+def test_a_channel_next_to_a_variable_gets_an_input_of_its_own() -> None:
+    """The webhook expands no variables in the value of an input."""
+
+    def body(frozen: Any, bucket: Any) -> None:
+        location = f"s3://{bucket}/$(task)/{frozen.outputs['reference']}/{bucket}"
+        gpu_train(fit(), dataset=REFERENCE, checkpoints=location, lineage=f"{bucket}-$(inputs.lr)")
+
+    found = annotations(body)
+    first, second = (f"$(inputs.podferry_checkpoints__PART{number})" for number in (1, 2))
+    assert found["podferry.io/checkpoints"] == f"s3://{first}/$(task)/{second}/{first}"
+    assert found["podferry.io/lineage"] == "$(inputs.podferry_lineage__PART1)-$(inputs.lr)"
+    _, task = executor_and_task(body)
+    given = task["inputs"]["parameters"]
+    assert given["podferry_checkpoints__PART1"] == {"componentInputParameter": "bucket"}
+    assert given["podferry_checkpoints__PART2"]["taskOutputParameter"]["producerTask"] == "freeze"
+    # KFP's cache compares inputs: the entire text is one of them, as it is for constants.
+    assert given["podferry_checkpoints"]["runtimeValue"]["constant"].startswith(
+        "s3://$(inputs.podferry_check"
+    )
+
+
 def test_items_of_a_loop_are_inputs_like_others() -> None:
     def body(frozen: Any, _: Any) -> None:
         with dsl.ParallelFor(["s3://a/x", "s3://b/x"]) as item:
