@@ -28,7 +28,11 @@ IN_A_SECRET = "Remove it: tokens and signatures belong in the Secret or the envi
 PASSWORD_PREFIXES = {"https": "HTTP", "webdavs": "WEBDAV", "ftps": "FTP", "ssh": "SFTP"}
 """How the variable with the password begins, where it does not begin with the scheme."""
 UNESCAPE = re.compile("%(23|3[fF]|25)")
-ENGINES = ("obstore", "fsspec")
+ENGINES = (
+    *("obstore", "oss", "hdfs", "webhdfs", "local", "memory", "smb"),
+    *("sftp", "ftp", "web", "webdav", "huggingface", "fsspec"),
+)
+"""Names of podferry's own engines; a test compares them with what the engines declare."""
 OPTIONS = {"engine": ENGINES}
 MAX_CACHED_LENGTH = 1024
 """Characters of texts whose result is kept: the same few are parsed again and again."""

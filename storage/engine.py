@@ -45,7 +45,7 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
     """A way to open stores.
 
     Attributes:
-        name: Also the value of `?engine=` in a URI.
+        name: Of podferry's own engines also the value of `?engine=` in a URI.
         schemes: What it opens.
         store: `module:name` of the class or function that opens a `Store` from a URI, a `StoreConfig` and
             `Limits`. It is imported when a URI is opened.

@@ -33,15 +33,11 @@ def engine_of(scheme: str) -> Engine | None:
     return own or _opening(installed_engines(), scheme)  # packages are searched for unknown schemes only
 
 
-def engine_named(name: str) -> Engine | None:
-    """The engine of `?engine=`."""
-    return next((engine for engine in all_engines() if engine.name == name), None)
-
-
 def engine_for(uri: Uri) -> Engine:
     """The engine that the URI requests, or else the one of its scheme; fsspec opens what is left."""
-    named = engine_named(uri.engine) if uri.engine else engine_of(uri.scheme)
-    return named or FSSPEC
+    if uri.engine:
+        return next(engine for engine in BUILT_IN if engine.name == uri.engine)
+    return engine_of(uri.scheme) or FSSPEC
 
 
 def checksums_of(scheme: str) -> str:
@@ -50,14 +46,10 @@ def checksums_of(scheme: str) -> str:
     return next((one.checksums for one in declared), "")
 
 
-def all_engines() -> tuple[Engine, ...]:
-    """Those of podferry, then those of installed packages."""
-    return (*BUILT_IN, *installed_engines())
-
-
 def known_schemes() -> tuple[str, ...]:
     """All schemes that an engine names, sorted."""
-    return tuple(sorted({name for engine in all_engines() for name in engine.scheme_names}))
+    engines = (*BUILT_IN, *installed_engines())
+    return tuple(sorted({name for engine in engines for name in engine.scheme_names}))
 
 
 @cache

@@ -11,8 +11,8 @@ from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.azure.place import web_address_problem
 from podferry.storage.engine import Engine
-from podferry.storage.engines import engine_for
-from podferry.storage.fsspec.engine import FSSPEC
+from podferry.storage.engines import engine_for, engine_of
+from podferry.storage.fsspec.engine import FSSPEC, ON_REQUEST
 from podferry.storage.server_copy import ServerCopy
 from podferry.storage.store import Store, StoreConfig
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
@@ -64,12 +64,14 @@ def _access(config: StoreConfig) -> tuple[object, ...]:
 def _chosen_engine(uri: Uri) -> Engine:
     """The engine of a URI. Raises if it does not open the scheme."""
     engine = engine_for(uri)
-    if engine is FSSPEC:
-        hints = import_module("podferry.storage.fsspec.install_hints")  # loads fsspec: not for others
-        if not hints.is_known(uri.scheme):
-            raise unknown_scheme(uri)
-    elif uri.scheme not in engine.scheme_names:
-        remedy = f"Leave ?engine={engine.name} out; it opens {', '.join(engine.scheme_names)}"
+    opened = (*engine.scheme_names, *(ON_REQUEST if engine is FSSPEC else ()))
+    if uri.scheme in opened:
+        return engine
+    if engine is not FSSPEC or engine_of(uri.scheme):
+        remedy = f"Leave ?engine={engine.name} out; it opens {', '.join(opened)}"
         what = f"the engine {engine.name} does not open {uri.scheme}://"
         raise InvalidSpec.of(what, str(uri), remedy)
+    hints = import_module("podferry.storage.fsspec.install_hints")  # loads fsspec: not for others
+    if not hints.is_known(uri.scheme):
+        raise unknown_scheme(uri)
     return engine

@@ -182,9 +182,6 @@ def _reason(error: BaseException) -> str:
         return HTTP_ERROR_REASONS["Timeout"]
     if type(error).__module__ == PARSER_MODULE:
         return HTTP_ERROR_REASONS["Decode"]
-    by_address = getattr(error, "errors", None)  # paramiko's NoValidConnectionsError has no number of its own
-    if isinstance(by_address, dict):
-        return next((_reason(each) for each in by_address.values() if isinstance(each, OSError)), "")
     if isinstance(error, OSError) and error.errno:
         # Negative numbers are those of name resolution, which have words of their own.
         return (os.strerror(error.errno) if error.errno > 0 else str(error.strerror or "")).lower()

@@ -14,12 +14,10 @@ from fsspec.dircache import DirCache
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.fsspec.install_hints import missing_package
-from podferry.storage.fsspec.options import GOOGLE_SCHEMES, HDFS_SCHEMES, TLS, Options
+from podferry.storage.fsspec.options import GOOGLE_SCHEMES, TLS, Options
 
 SESSION_ATTRIBUTES = ("_s3creator", "_session")
 """Attributes with the HTTP session of s3fs and gcsfs, which have no public way to close it."""
-CONNECTION_ATTRIBUTES = ("client", "ftp")
-"""Attributes with the connections of fsspec's FTP and SFTP, which close by themselves only at some time."""
 CLOSE_SECONDS = 5
 """Timeout for closing a session: nothing is sent, but the loop may be busy."""
 
@@ -35,21 +33,18 @@ def open_file_system(uri: Uri, options: Options) -> tuple[Any, str]:
     try:
         file_system, root = fsspec.core.url_to_fs(f"{uri.scheme}://{uri.bucket}/", **options)
     except ImportError as error:
-        # Some file systems import their dependencies only now: hdfs and its pyarrow.
+        # Some file systems import their dependencies only now.
         raise missing_package(uri) from error
     except TypeError as error:
         what = f"the file system of {uri.scheme}:// does not accept its options"
         measured = f"{error}; given: {', '.join(sorted(options))}"
         remedy = f"Check the variables FSSPEC_{uri.scheme.upper()}_…"
         raise InvalidSpec.of(what, measured, remedy) from error
-    # As an option, this would reach constructors that do not know it, such as paramiko's `connect`.
+    # As an option, this would reach constructors that do not know it.
     file_system.dircache = DirCache(use_listings_cache=False)
     file_system.use_listings_cache = False
     if uri.scheme in GOOGLE_SCHEMES:
         _trust(file_system)
-    if uri.scheme in HDFS_SCHEMES:
-        # Its own reads a path as a URL, and cuts off what follows a `#` or `?`.
-        file_system._strip_protocol = _unchanged  # noqa: SLF001 - the only place that every call passes
     return file_system, root
 
 
@@ -65,10 +60,6 @@ def _trust(file_system: Any) -> None:
     file_system.session_kwargs = given
 
 
-def _unchanged(path: str) -> str:
-    return path
-
-
 def close_file_system(file_system: Any) -> None:
     """Close the connections of a file system; errors are ignored, as nothing is left that could be lost.
 
@@ -78,17 +69,6 @@ def close_file_system(file_system: Any) -> None:
     with suppress(Exception):
         if getattr(file_system, "async_impl", False):
             _close_session(file_system)
-    for name in CONNECTION_ATTRIBUTES:
-        with suppress(Exception):
-            _close_connection(getattr(file_system, name, None))
-
-
-def _close_connection(connection: Any) -> None:
-    transport = connection.get_transport() if hasattr(connection, "get_transport") else None
-    if hasattr(connection, "close"):
-        connection.close()
-    if transport is not None:
-        transport.join(CLOSE_SECONDS)  # paramiko's thread holds the socket for a moment longer
 
 
 def _close_session(fs: Any) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 from podferry.contract.errors import Unavailable
 from podferry.contract.manifest import Entry
-from podferry.storage.fsspec.options import HDFS_SCHEMES
 from podferry.storage.fsspec.reads import FsspecReads, content_tag
 from podferry.storage.object_names import is_temporary, join
 from podferry.storage.walk import Directory
@@ -21,7 +20,6 @@ class FsspecDirectories:
 
     def __init__(self, reads: FsspecReads) -> None:
         self._reads = reads
-        self._scheme = reads.uri.scheme
 
     def read(self, directory: str) -> Directory:
         """What is directly in a directory."""
@@ -40,34 +38,13 @@ class FsspecDirectories:
                 entries.append(Entry(name, int(info["size"]), content_tag(info)))
         return Directory(tuple(entries), tuple(unsized), tuple(sorted(directories)))
 
-    def children(self, directory: str) -> Iterator[str]:
-        """See `Store.children`; in any order."""
-        found = self.read(directory)
-        files = {self._below(directory, name) for name in (*(e.name for e in found.entries), *found.unsized)}
-        yield from files
-        for name in found.directories:
-            child = self._below(directory, name + "/")
-            if child not in files and self._has_files(name):
-                yield child
-
-    @staticmethod
-    def _below(directory: str, name: str) -> str:
-        first, slash, _ = name.removeprefix(f"{directory}/" if directory else "").partition("/")
-        return first + slash
-
-    def _has_files(self, directory: str) -> bool:
-        found = self.read(directory)
-        return bool(found.entries or found.unsized) or any(map(self._has_files, found.directories))
-
     def _members(self, directory: str, listed: Sequence[Info]) -> Iterator[tuple[str, Info]]:
         path = self._reads.path(directory)
         for info in listed:
             name = join(directory, self._reads.relative(info["name"], path))
             if name == directory or is_temporary(name):
                 continue
-            found = info if info["type"] in {"file", "directory"} else self._target(name, info["name"])
-            if found is not None:
-                yield name, found
+            yield name, info if info["type"] in {"file", "directory"} else self._target(name, info["name"])
 
     def _listed(self, directory: str) -> Sequence[Info]:
         path = self._reads.path(directory)
@@ -75,8 +52,7 @@ class FsspecDirectories:
         try:
             listed: Sequence[Info] = file_system.ls(path, detail=True)
         except Exception as error:  # what a file system raises for a file differs
-            # HDFS lists a file as itself, and asking again would double the time of an outage.
-            if self._scheme not in HDFS_SCHEMES and file_system.isfile(path):
+            if file_system.isfile(path):
                 raise NotADirectoryError(errno.ENOTDIR, "a file", path) from error
             raise
         return listed

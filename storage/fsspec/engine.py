@@ -1,4 +1,4 @@
-"""What the engine of fsspec declares. With `?engine=fsspec` it opens whatever fsspec can."""
+"""What the engine of fsspec declares. It also opens schemes that no engine names, if fsspec knows them."""
 
 from podferry.storage.engine import Engine, Scheme
 
@@ -19,3 +19,7 @@ FSSPEC = Engine(
         ),
     ),
 )
+
+ON_REQUEST = ("s3", "s3a", "az", "abfs", "abfss", "file", "memory")
+"""Schemes of other engines that it opens with `?engine=fsspec`. At others its file systems lose files: ossfs
+lists from a cache, that of web servers does not notice an incomplete index, that of HDFS cuts names."""

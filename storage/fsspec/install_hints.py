@@ -12,7 +12,6 @@ EXTRAS = {
     "gcs": "gcs",
     "s3": "s3fs",
     "s3a": "s3fs",
-    "hdfs": "hdfs",
 }
 """podferry's extra that installs the fsspec package of a scheme."""
 

@@ -1,7 +1,7 @@
 """Options of fsspec's file systems by scheme: credentials, endpoints and timeouts.
 
-Any option of a file system can be set as `FSSPEC_<SCHEME>_<OPTION>`, such as `FSSPEC_SFTP_PASSWORD`: fsspec's
-own convention for its environment, here read from the store's configuration.
+Any option of a file system can be set as `FSSPEC_<SCHEME>_<OPTION>`, such as `FSSPEC_GS_REQUESTER_PAYS`:
+fsspec's own convention for its environment, here read from the store's configuration.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from podferry.storage.timeouts_and_limits import Limits
 S3_SCHEMES = ("s3", "s3a")
 GOOGLE_SCHEMES = ("gs", "gcs")
 AZURE_SCHEMES = ("az", "abfs", "abfss")
-HDFS_SCHEMES = ("hdfs", "viewfs")
 OBJECT_STORE_SCHEMES = frozenset({*S3_SCHEMES, *GOOGLE_SCHEMES, *AZURE_SCHEMES})
 """Here a write becomes visible when it is committed. Elsewhere a file is written, then renamed."""
 EXCLUSIVE_CREATE_SCHEMES = frozenset({*S3_SCHEMES, *GOOGLE_SCHEMES, *AZURE_SCHEMES})
@@ -66,7 +65,6 @@ def _vendor(uri: Uri) -> Callable[[Uri, StoreConfig, Limits], tuple[Options, Sto
         **dict.fromkeys(S3_SCHEMES, _s3),
         **dict.fromkeys(GOOGLE_SCHEMES, _google),
         **dict.fromkeys(AZURE_SCHEMES, _azure),
-        **dict.fromkeys(HDFS_SCHEMES, _hdfs),
     }
     return by_scheme.get(uri.scheme, _plain)
 
@@ -143,12 +141,6 @@ def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Stor
     options.update(connection_timeout=limits.connect_seconds, read_timeout=limits.stall_seconds)
     account = variables.get("AZURE_STORAGE_ACCOUNT_NAME", "")
     return options, _location(uri, config, f"{account}.blob.core.windows.net" if account else "", "AZURE_")
-
-
-def _hdfs(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
-    # As many as the other engines; by default a NameNode that is not there takes three minutes.
-    options: Options = {"dfs.client.failover.max.attempts": str(limits.retries + 1)}
-    return options, _location(uri, config, uri.bucket)
 
 
 def _plain(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:

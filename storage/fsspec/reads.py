@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from podferry.contract.errors import InvalidSpec, Unavailable
+from podferry.contract.errors import FerryError, InvalidSpec
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import check_listed, store_error, too_short
@@ -19,16 +19,7 @@ from podferry.storage.timeouts_and_limits import Limits
 Info = Mapping[str, Any]
 
 TAG_FIELDS = ("ETag", "etag", "e_tag", "content_md5", "md5Hash", "crc32c", "generation")
-TIME_FIELDS = (
-    "mtime",
-    "modified",
-    "LastModified",
-    "last_modified",
-    "last_write_time",
-    "modify",
-    "modification_time",
-    "created",
-)
+TIME_FIELDS = ("mtime", "modified", "LastModified", "last_modified", "created")
 """Fields of `info` that identify a file's content: a tag alone, a time together with the size."""
 
 
@@ -116,7 +107,7 @@ class FsspecReads:
             elif name and info.get("type") != "directory" and not is_temporary(name):
                 yield self._entry(join(prefix, name), info)
 
-    def children(self, prefix: str) -> Iterator[str]:
+    def children(self, prefix: str) -> list[str]:
         """See `Store.children`, of an object store; in any order."""
         top = self.path(prefix)
         try:
@@ -124,13 +115,15 @@ class FsspecReads:
         except (FileNotFoundError, NotADirectoryError):
             if self.is_bucket_missing():
                 raise
-            return
+            return []
+        names = list[str]()
         for info in found:
             name = self.relative(info["name"], top)
             if info["type"] == "directory":
-                yield from [name + "/"] if name else []
+                names += [name + "/"] if name else []
             elif name and info["name"].rstrip("/") != top and not is_temporary(name):
-                yield name
+                names.append(name)
+        return names
 
     def stat(self, name: str) -> Entry:
         """See `Store.stat`."""
@@ -165,7 +158,7 @@ class FsspecReads:
             try:
                 return bytes(self.file_system.cat_file(self.path(name)))
             except OSError:
-                self.stat(name)  # raises if it is a directory: SFTP only says that reading failed
+                self.stat(name)  # raises if it is a directory: some only say that reading failed
                 raise
         try:
             data = bytes(self.file_system.cat_file(self.path(name), start=start, end=start + length))
@@ -173,22 +166,16 @@ class FsspecReads:
             if self.stat(name).size >= start + length:
                 raise
             data = b""  # the range begins past the end
-        return data if len(data) == length else self._corrected(name, data, start, length)
+        if len(data) != length:
+            raise self._wrong_length(name, len(data), start, length)
+        return data
 
-    def _corrected(self, name: str, data: bytes, start: int, length: int) -> bytes:
-        """The requested bytes: ossfs takes a range's end as inclusive, sshfs returns the complete file."""
+    def _wrong_length(self, name: str, found: int, start: int, length: int) -> FerryError:
         size = self.stat(name).size
         if start + length > size:
-            raise too_short(self.location, name, start, length, f"{size} bytes")
-        if len(data) == size:
-            return data[start : start + length]
-        if len(data) == length + 1:
-            return data[:length]
-        raise Unavailable.of(
-            f"the response for {self.uri / name} has the wrong length",
-            f"{len(data)} bytes came; requested {length} from {start} of {size}",
-            "Try again",
-        )
+            return too_short(self.location, name, start, length, f"{size} bytes")
+        evidence = f"{found} bytes came; requested {length} from {start} of {size}"
+        return store_error("cut" if found < length else "other range", self.location, name, evidence)
 
 
 def content_tag(info: Info) -> str:

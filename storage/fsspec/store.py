@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import fsspec
 
-from podferry.contract.errors import InvalidSpec, Unavailable
+from podferry.contract.errors import Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.plain_http import requires_tls
@@ -25,11 +25,7 @@ from podferry.storage.fsspec.connections import close_file_system
 from podferry.storage.fsspec.directories import FsspecDirectories
 from podferry.storage.fsspec.get_requests import get_builder_for, google_address, google_token_headers
 from podferry.storage.fsspec.install_hints import missing_package
-from podferry.storage.fsspec.options import (
-    GOOGLE_SCHEMES,
-    OBJECT_STORE_SCHEMES,
-    options_for,
-)
+from podferry.storage.fsspec.options import GOOGLE_SCHEMES, OBJECT_STORE_SCHEMES, options_for
 from podferry.storage.fsspec.reads import FsspecReads
 from podferry.storage.fsspec.server_copy import SERVER_COPY_SCHEMES, FsspecServerCopy
 from podferry.storage.fsspec.writes import FsspecWrites
@@ -41,7 +37,7 @@ from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.server_copy import ServerCopy
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
-from podferry.storage.walk import Directory, Walk
+from podferry.storage.walk import Directory, Walk, children_of
 from podferry.storage.write_body import BodySource
 
 T = TypeVar("T")
@@ -55,15 +51,7 @@ def open_fsspec(uri: Uri, config: StoreConfig, limits: Limits) -> FsspecStore:
 
     Raises:
         UnknownScheme: Its package is not installed.
-        InvalidSpec: Its package cannot list as podferry does.
     """
-    if uri.scheme in ("http", "https"):
-        what = "fsspec does not notice when the listing of a web server is not complete"
-        raise InvalidSpec.of(what, str(uri), "Leave ?engine=fsspec out")
-    if uri.scheme == "oss":
-        # It reads listings from a cache, which is off here: a dataset must not be one of a minute ago.
-        what = "ossfs, the package of fsspec for oss://, cannot list without a cache"
-        raise InvalidSpec.of(what, str(uri), "Leave ?engine=fsspec out")
     if uri.scheme in GOOGLE_SCHEMES:
         # Read when gcsfs is imported: with it, requests for the kind of a bucket go over gRPC, without the CA
         # bundles and proxies of the store, and an emulator that has none delays the first call by a minute.
@@ -127,9 +115,10 @@ class FsspecStore:
 
     async def children(self, prefix: str = "") -> list[str]:
         """See `Store.children`."""
-        flat = self.uri.scheme in OBJECT_STORE_SCHEMES
-        children = self._reads.children if flat else self._directories.children
-        return await self._call(prefix, lambda: sorted(children(prefix)), self._limits.request_seconds)
+        if self.uri.scheme not in OBJECT_STORE_SCHEMES:
+            return await children_of(self._read_directory, prefix, self._limits.worker_threads)
+        work = partial(self._reads.children, prefix)
+        return sorted(await self._call(prefix, work, self._limits.request_seconds))
 
     async def stat(self, name: str) -> Entry:
         """See `Store.stat`."""

@@ -61,6 +61,7 @@ def test_locations_below_and_above() -> None:
         ("file://host/k", "must not name a host"),
         ("s3://b/k?engin=x", "Did you mean 'engine'?"),
         ("s3://b/k?engine=obstor", "Did you mean 'obstore'?"),
+        ("s3://b/k?engine=nonsense", "Known: obstore, oss, hdfs,"),
     ],
 )
 def test_invalid_uris_are_refused(text: str, message: str) -> None:

@@ -5,7 +5,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from podferry.contract.errors import InvalidSpec, UnknownScheme
-from podferry.contract.uri import Uri, parse_uri
+from podferry.contract.uri import ENGINES, Uri, parse_uri
 from podferry.storage import engines
 from podferry.storage.engine import Engine, Scheme
 from podferry.storage.factory import open_store
@@ -51,7 +51,8 @@ async def test_a_store_can_do_what_its_engine_declares(engine, scheme):
 def test_every_scheme_has_one_engine_and_names_differ():
     names = [name for engine in engines.BUILT_IN for name in engine.scheme_names]
     assert len(names) == len(set(names))
-    assert len({engine.name for engine in engines.BUILT_IN}) == len(engines.BUILT_IN)
+    assert tuple(engine.name for engine in engines.BUILT_IN) == ENGINES, "what ?engine= may name"
+    assert len(set(ENGINES)) == len(ENGINES)
 
 
 def test_a_package_adds_a_scheme(install):

@@ -25,7 +25,9 @@ AZURE = {"AZURE_STORAGE_ACCOUNT_NAME": "account", "AZURE_STORAGE_ACCOUNT_KEY": "
         ("az://c/x", ObstoreStore),
         ("s3://b/x?engine=obstore", ObstoreStore),
         ("s3://b/x?engine=fsspec", FsspecStore),
+        ("s3a://b/x?engine=fsspec", FsspecStore),
         ("http://host/x", WebStore),
+        ("http://host/x?engine=web", WebStore),
         ("ftp://host/x", FtpStore),
         ("/tmp/x", LocalStore),
         ("file:///tmp/x?engine=fsspec", FsspecStore),
@@ -39,9 +41,20 @@ def test_the_engine_of_a_uri(uri, engine):
     assert store.uri == parse_uri(uri)
 
 
-def test_obstore_opens_only_its_own_schemes():
-    with pytest.raises(InvalidSpec, match="obstore does not open ftp"):
-        open_store(parse_uri("ftp://h/x?engine=obstore"))
+@pytest.mark.parametrize(
+    ("scheme", "engine"),
+    [
+        ("ftp", "obstore"),
+        *((scheme, "fsspec") for scheme in ("bos", "oss", "hdfs", "webhdfs", "sftp", "smb", "http", "hf")),
+        ("s3", "hdfs"),
+        ("gs", "memory"),
+    ],
+)
+def test_an_engine_opens_only_its_own_schemes(scheme, engine):
+    with pytest.raises(
+        InvalidSpec, match=rf"{engine} does not open {scheme}://.*Leave \?engine={engine} out"
+    ):
+        open_store(parse_uri(f"{scheme}://h/x?engine={engine}"))
 
 
 def test_stores_print_no_credentials():

@@ -1,4 +1,3 @@
-import errno
 import socket
 
 from aiohttp import ClientPayloadError, ServerDisconnectedError
@@ -11,12 +10,6 @@ from podferry.storage.errors.vendor_fields import obstore_fields, vendor_fields_
 def test_text_in_another_form_is_ignored():
     signal = obstore_fields(obstore.GenericError("404 NoSuchBucket status: 404 <Code>not/a code</Code>"))
     assert (signal.status, signal.code) == (0, "")
-
-
-def test_the_reason_of_an_error_that_has_one_for_each_address():
-    error = type("NoValidConnectionsError", (OSError,), {})()
-    error.errors = {("127.0.0.1", 22): ConnectionRefusedError(errno.ECONNREFUSED, "x")}
-    assert vendor_fields_of(error).reason == "connection refused"
 
 
 def test_a_status_that_the_server_did_not_send_is_none():

@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def refused(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Names of directories that may not be listed. Links are shown as links, as SFTP does."""
+    """Names of directories that may not be listed. Links are shown as links, as some file systems do."""
     names: set[str] = set()
     ls = LocalFileSystem.ls
 

@@ -7,6 +7,8 @@ from podferry.contract.errors import InvalidSpec, UnknownScheme
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.fsspec import install_hints
+from podferry.storage.store import StoreConfig
+from tests.support.store_calls import KEYS
 
 REGISTRY = sys.modules["fsspec.registry"]
 """The module; `fsspec.registry` is a table in it."""
@@ -40,10 +42,10 @@ def test_every_scheme_that_fsspec_knows_opens_or_gets_a_remedy():
 
 async def test_a_package_missing_at_the_first_call_gets_its_install_command(monkeypatch):
     def missing(*_, **__):
-        raise ImportError("pyarrow")
+        raise ImportError("aiobotocore")
 
     monkeypatch.setattr("fsspec.core.url_to_fs", missing)
-    store = open_store(parse_uri("hdfs://name/x?engine=fsspec"))
-    with pytest.raises(UnknownScheme, match=r"pip install 'podferry\[hdfs\]'"):
+    store = open_store(parse_uri("s3://name/x?engine=fsspec"), StoreConfig(credentials=KEYS))
+    with pytest.raises(UnknownScheme, match=r"pip install 'podferry\[s3fs\]'"):
         await store.stat("y")
     await store.close()

@@ -5,10 +5,10 @@ from podferry.storage.timeouts_and_limits import LIMITS
 
 
 def test_any_option_of_a_file_system_can_be_set():
-    config = StoreConfig(credentials={"FSSPEC_SFTP_USERNAME": "u", "FSSPEC_SFTP_PORT": "2222", "OTHER": "x"})
-    settings = options_for(parse_uri("sftp://host/x"), config, LIMITS)
+    config = StoreConfig(credentials={"FSSPEC_BOX_USERNAME": "u", "FSSPEC_BOX_PORT": "2222", "OTHER": "x"})
+    settings = options_for(parse_uri("box://host/x"), config, LIMITS)
     assert (settings.options["username"], settings.options["port"]) == ("u", 2222)
-    assert settings.location.credentials == ("FSSPEC_SFTP_PORT", "FSSPEC_SFTP_USERNAME")
+    assert settings.location.credentials == ("FSSPEC_BOX_PORT", "FSSPEC_BOX_USERNAME")
 
 
 def test_options_do_not_print_values():

@@ -13,19 +13,8 @@ from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 
 
-class Inclusive(MemoryFileSystem):
-    """Takes the end of a range as inclusive, as ossfs does."""
-
-    protocol = "inclusive"
-    store: ClassVar = {}
-    pseudo_dirs: ClassVar = [""]
-
-    def cat_file(self, path, start=None, end=None, **kwargs):
-        return super().cat_file(path, start, None if end is None else end + 1)
-
-
 class CompleteFile(MemoryFileSystem):
-    """Returns the complete file for a range, as sshfs does."""
+    """Returns the complete file for a range."""
 
     protocol = "complete"
     store: ClassVar = {}
@@ -48,24 +37,24 @@ class Short(MemoryFileSystem):
 
 @pytest.fixture(autouse=True)
 def registered():
-    for kind in (Inclusive, CompleteFile, Short):
+    for kind in (CompleteFile, Short):
         fsspec.register_implementation(kind.protocol, kind, clobber=True)
-
-
-@pytest.mark.parametrize("scheme", ["inclusive", "complete"])
-@pytest.mark.parametrize(("start", "length"), [(0, 3), (2, 5), (9, 1), (0, 10), (4, 0), (0, 9)])
-async def test_ranges_are_exact_however_the_file_system_treats_their_end(scheme, start, length):
-    store = open_store(parse_uri(f"{scheme}://x/y"))
-    await store.write("a", b"0123456789")
-    assert bytes(await store.read("a", start, length)) == b"0123456789"[start : start + length]
-    with pytest.raises(Corrupt):
-        await store.read("a", start, 11)
 
 
 async def test_a_short_response_is_temporary():
     store = open_store(parse_uri("short://x/y"))
     await store.write("a", b"0123456789")
     with pytest.raises(Unavailable, match="1 bytes came; requested 5"):
+        await store.read("a", 0, 5)
+    with pytest.raises(Corrupt, match="ends before the requested bytes"):
+        await store.read("a", 0, 11)
+
+
+async def test_a_file_system_that_ignores_ranges_is_named():
+    store = open_store(parse_uri("complete://x/y"))
+    await store.write("a", b"0123456789")
+    assert bytes(await store.read("a", 0, 10)) == b"0123456789"
+    with pytest.raises(Corrupt, match="10 bytes came; requested 5"):
         await store.read("a", 0, 5)
 
 

@@ -47,7 +47,7 @@ async def test_many_calls_at_once_on_one_thread():
 
 
 class Sessioned(MemoryFileSystem):
-    """Has its own kind of session, as ossfs does, not on fsspec's loop."""
+    """Has its own kind of session, not on fsspec's loop."""
 
     protocol = "sessioned"
     store: ClassVar = {}

@@ -11,7 +11,7 @@ from podferry.storage.store import StoreConfig, WriteMode
 
 
 class Refusing(MemoryFileSystem):
-    """Refuses to rename to a name that is taken, as HDFS does."""
+    """Refuses to rename to a name that is taken."""
 
     protocol = "refusing"
     store: ClassVar = {}

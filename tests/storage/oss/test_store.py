@@ -2,7 +2,6 @@
 
 import pytest
 
-from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.contract_suite.store import *  # noqa: F403
 from podferry.storage.factory import open_store
@@ -15,9 +14,3 @@ async def store(shared_oss, fresh, quick):
     store = open_store(Uri("oss", "bucket", fresh), StoreConfig(shared_oss.endpoint, credentials=KEYS), quick)
     yield store
     await store.close()
-
-
-def test_fsspec_does_not_open_it():
-    """ossfs fails without its cache of listings, with a KeyError that no user understands."""
-    with pytest.raises(InvalidSpec, match="cannot list without a cache"):
-        open_store(Uri("oss", "bucket", "", (("engine", "fsspec"),)))

@@ -61,11 +61,6 @@ async def test_credentials_are_lines_of_the_request() -> None:
     assert sent["X-Key"] == "k"
 
 
-def test_fsspec_does_not_open_it() -> None:
-    with pytest.raises(InvalidSpec, match=r"Leave \?engine=fsspec out"):
-        open_store(parse_uri("http://host/x?engine=fsspec"))
-
-
 async def test_it_is_read_only(answering) -> None:
     store = open_store(parse_uri(f"{await answering(ScriptedServer(SITE).handle)}/set"))
     for call in (store.write("a", b"x"), store.delete(["a"])):
