@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +14,7 @@ from fsspec.dircache import DirCache
 
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
+from podferry.storage.errors.connection_failure import openssl_failure
 from podferry.storage.fsspec.install_hints import missing_package
 from podferry.storage.fsspec.options import GOOGLE_SCHEMES, TLS, Options
 
@@ -44,17 +46,35 @@ def open_file_system(uri: Uri, options: Options) -> tuple[Any, str]:
     file_system.dircache = DirCache(use_listings_cache=False)
     file_system.use_listings_cache = False
     if uri.scheme in GOOGLE_SCHEMES:
-        _trust(file_system)
+        _set_connector(file_system)
     return file_system, root
 
 
-def _trust(file_system: Any) -> None:
-    """Give gcsfs's session a connector that trusts the certificates of the options."""
+class _HandshakeFailed(Exception):
+    """A TLS handshake that would fail again. gcsfs repeats aiohttp's exceptions for half a minute."""
+
+
+class _Connector(aiohttp.TCPConnector):
+    async def connect(self, *args: Any, **options: Any) -> Any:
+        """See `aiohttp.BaseConnector.connect`."""
+        try:
+            return await super().connect(*args, **options)
+        except aiohttp.ClientSSLError as error:
+            cause = error.__cause__
+            if isinstance(cause, ssl.SSLError) and openssl_failure(cause):
+                raise _HandshakeFailed from cause
+            raise
+
+
+def _set_connector(file_system: Any) -> None:
+    """Give gcsfs's session a connector, with the certificates of the options."""
     given = dict(file_system.session_kwargs)
-    if context := given.pop(TLS, None):
+    context = given.pop(TLS, None)
+    if context or not getattr(file_system, "_use_client_cert", False):  # then gcsfs makes its own
 
         async def connector() -> aiohttp.TCPConnector:
-            return aiohttp.TCPConnector(ssl=context)
+            """Make it on the loop that uses it."""
+            return _Connector(ssl=context or True)
 
         given["connector"] = fsspec.asyn.sync(file_system.loop, connector)
     file_system.session_kwargs = given

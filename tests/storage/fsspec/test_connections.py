@@ -9,7 +9,9 @@ from fsspec.implementations.memory import MemoryFileSystem
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
+from podferry.storage.network.settings import read_network
 from podferry.storage.store import StoreConfig
+from tests.support.private_ca import PrivateCa
 
 
 class Strict(MemoryFileSystem):
@@ -49,3 +51,22 @@ async def test_an_option_that_a_file_system_does_not_know_is_named():
     ) as caught:
         await store.children()
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("configured", [False, True], ids=["no CA", "another CA"])
+async def test_gcsfs_does_not_repeat_what_a_certificate_refuses(answering, private_ca, quick, configured):
+    """Its own back-off takes half a minute, and no option ends it."""
+    hellos, context = [], private_ca.server_context("127.0.0.1")
+    context.sni_callback = lambda *hello: hellos.append(hello[1])
+    endpoint = await answering(no_request, context)
+    network = read_network({}, {"ca": PrivateCa().pem} if configured else {})
+    config = StoreConfig(endpoint, credentials={"GOOGLE_SKIP_SIGNATURE": "true"}, network=network)
+    store = open_store(parse_uri("gs://bucket/x"), config, quick)
+    with pytest.raises(InvalidSpec, match=r"certificate of the server .* is not trusted"):
+        await store.stat("a")
+    await store.close()
+    assert len(hellos) <= 2, "one for the object, one for a directory of its name"
+
+
+async def no_request(request):
+    raise AssertionError(request)
