@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from podferry.contract.errors import AccessDenied, FerryError
+from podferry.contract.errors import AccessDenied
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation
 from podferry.storage.ftp.login import Login, Tls, login_for
@@ -19,7 +19,7 @@ from podferry.storage.timeouts_and_limits import Limits
 
 MAX_SESSIONS = 8
 """Of a store: what Pure-FTPd admits from one address by default; others admit more."""
-SOUND = (ftplib.error_perm, PermissionError, FileNotFoundError, IsADirectoryError, FerryError)
+SOUND = (ftplib.error_perm, PermissionError, FileNotFoundError)
 """Errors that are a complete reply, or follow one: the session is in order."""
 REFUSED_LOGINS = ("530", "331", "332", "430", "532")
 """Replies of a server that does not know the user, or the password. Source: RFC 959, section 4.2."""
@@ -56,9 +56,7 @@ class Sessions:
         try:
             yield session
         except BaseException as error:
-            self._give_back(
-                session, sound=isinstance(error, ftplib.error_perm | PermissionError | FileNotFoundError)
-            )
+            self._give_back(session, sound=isinstance(error, SOUND))
             raise
         self._give_back(session, sound=True)
 

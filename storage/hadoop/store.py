@@ -27,12 +27,14 @@ MAX_OBJECT_BYTES = 1 << 62
 """HDFS limits the blocks of a file (dfs.namenode.fs-limits.max-blocks-per-file), not what is sent at once."""
 
 
-REFUSED = ":"
-"""Not in the names of HDFS."""
-
-
 class HadoopStore:
-    """See `Store`. Subclasses open the files."""
+    """See `Store`. Subclasses open the files.
+
+    Attributes:
+        refused_characters: As the engine declares them.
+    """
+
+    refused_characters: str
 
     exclusive_create = True
     multipart = None
@@ -87,8 +89,8 @@ class HadoopStore:
 
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
         """See `Store.write`."""
-        if REFUSED in checked_name(name):
-            raise store_error("name", self._location, name, f"it has a {REFUSED}")
+        if refused := set(self.refused_characters) & set(checked_name(name)):
+            raise store_error("name", self._location, name, f"it has a {''.join(sorted(refused))}")
         source = BodySource(body, self._limits.part_bytes, MAX_OBJECT_BYTES)
         await source.finish(asyncio.ensure_future(self._write(name, source, mode)))
 

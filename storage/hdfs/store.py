@@ -14,6 +14,7 @@ from podferry.storage.credentials.sources import variable_names
 from podferry.storage.errors.translate import StoreLocation
 from podferry.storage.hadoop.configuration import hadoop_configuration, name_nodes
 from podferry.storage.hadoop.store import HadoopStore
+from podferry.storage.hdfs.engine import HDFS
 from podferry.storage.hdfs.native_files import NativeFiles
 from podferry.storage.hdfs.process_identity import assume_identity
 from podferry.storage.store import StoreConfig
@@ -31,6 +32,8 @@ CREDENTIALS = ("HADOOP_", "HDFS_", "KRB5", "core-site.xml", "hdfs-site.xml", "ke
 
 class HdfsStore(HadoopStore):
     """A directory of HDFS as a store; see `HadoopStore`."""
+
+    refused_characters = HDFS.schemes[0].refused_characters
 
     def __init__(self, uri: Uri, config: StoreConfig, limits: Limits = LIMITS) -> None:
         """Read the configuration.

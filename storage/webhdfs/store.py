@@ -20,6 +20,7 @@ from podferry.storage.request_builder import RequestBuilder, request_address
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.webhdfs.client import WebHdfsAccess, WebHdfsClient
+from podferry.storage.webhdfs.engine import WEBHDFS
 from podferry.storage.webhdfs.files import WebHdfsFiles
 from podferry.storage.webhdfs.get_requests import DataNodeRequests
 
@@ -31,6 +32,8 @@ CREDENTIALS = ("HADOOP_", "WEBHDFS_", "core-site.xml", "hdfs-site.xml")
 
 class WebHdfsStore(HadoopStore):
     """A directory of HDFS as a store; see `HadoopStore`."""
+
+    refused_characters = WEBHDFS.schemes[0].refused_characters
 
     def __init__(self, uri: Uri, config: StoreConfig, limits: Limits = LIMITS) -> None:
         """Read the configuration.

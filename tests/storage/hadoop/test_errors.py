@@ -6,7 +6,6 @@ from podferry.contract.errors import AccessDenied, AlreadyExists, Corrupt, Inval
 from podferry.contract.uri import parse_uri
 from podferry.storage.errors.translate import StoreLocation
 from podferry.storage.hadoop.errors import KIND_BY_CLASS, RULES, hadoop_error, java_error
-from podferry.storage.hadoop.store import REFUSED
 
 LOCATION = StoreLocation(parse_uri("hdfs://node:8020/data"))
 IO = "java.io.IOException"
@@ -85,7 +84,3 @@ def test_every_kind_has_a_remedy(kind):
     (problem,) = hadoop_error(kind, LOCATION, "a", "measured").problems
     assert problem.remedy
     assert "measured" in problem.measured
-
-
-def test_the_refused_character_is_that_of_hdfs():
-    assert REFUSED == ":"
