@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
 
 from podferry.contract.errors import TemporaryError
@@ -11,6 +12,8 @@ from podferry.storage.lazy_log import prepare_logs
 T = TypeVar("T")
 MAX_PAUSE_SECONDS = 5.0
 """The pauses double from 0.1 s on, stamina's default."""
+FIRST_PAUSE_SECONDS = 0.2
+"""The first one of `pauses`."""
 JITTER_SECONDS = 0.2
 """Each pause is longer by up to this time, by chance, so that clients do not come together."""
 
@@ -50,3 +53,16 @@ async def retry_temporary(
                     failure = None  # its traceback holds the data of the first attempt
             return await operation()
     raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def pauses(retries: int, seconds: float) -> Iterator[float]:
+    """Seconds to wait before each further attempt: doubled, and none that ends later than `seconds` from now.
+
+    For engines that decide by what was done over a connection whether it may be done again.
+    """
+    deadline, pause = time.monotonic() + seconds, FIRST_PAUSE_SECONDS
+    for _ in range(retries):
+        if time.monotonic() + pause > deadline:
+            return
+        yield pause
+        pause *= 2

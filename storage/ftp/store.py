@@ -11,7 +11,6 @@ import asyncio
 import ftplib
 import ssl
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
 from typing import TypeVar
@@ -26,14 +25,13 @@ from podferry.storage.ftp.sessions import MAX_SESSIONS, Sessions
 from podferry.storage.ftp.transfers import ReadRange, delete_file, exists, write_file
 from podferry.storage.ftp.worker_threads import WorkerThreads
 from podferry.storage.object_names import checked_name
+from podferry.storage.retries import pauses
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.walk import Directory, Walk, children_of
 from podferry.storage.write_body import BodySource
 
 T = TypeVar("T")
-FIRST_BACKOFF_SECONDS = 0.2
-"""Before the first retry; doubled for each one that follows."""
 MAX_FILE_BYTES = 1 << 62
 CUTS = (ConnectionError, TimeoutError, EOFError, ftplib.error_temp, ftplib.error_proto)
 """After these, another session may succeed."""
@@ -93,7 +91,7 @@ class FtpStore:
                 raise store_error("exists", self._location, name)
             write_file(session, self._location, name, source)
 
-        await source.finish(asyncio.ensure_future(self._call(name, work, attempts=1)))
+        await source.finish(asyncio.ensure_future(self._call(name, work, repeat=False)))
 
     async def delete(self, names: Iterable[str]) -> None:
         """See `Store.delete`. Directories remain."""
@@ -110,14 +108,13 @@ class FtpStore:
     async def _directory(self, name: str) -> Directory:
         return await self._call(name, lambda session: list_directory(session, self.uri, name))
 
-    async def _call(self, name: str, work: Callable[[FtpSession], T], attempts: int | None = None) -> T:
+    async def _call(self, name: str, work: Callable[[FtpSession], T], *, repeat: bool = True) -> T:
         """Do something in a session; if that is lost, again in another one."""
         with translating(self._location, name, answered=self._sessions.answered):
-            return await self._threads.run(lambda: self._repeated(work, attempts))
+            return await self._threads.run(lambda: self._repeated(work, repeat))
 
-    def _repeated(self, work: Callable[[FtpSession], T], attempts: int | None) -> T:
-        deadline, backoff = time.monotonic() + self._limits.retry_seconds, FIRST_BACKOFF_SECONDS
-        tries = [self._limits.retries + 1, self._limits.retries + 1 if attempts is None else attempts]
+    def _repeated(self, work: Callable[[FtpSession], T], repeat: bool) -> T:
+        waits = pauses(self._limits.retries, self._limits.retry_seconds)
         while True:
             started = False
             try:
@@ -125,10 +122,9 @@ class FtpStore:
                     started = True
                     return work(session)
             except CUTS as error:
-                tries[started] -= 1
-                late = time.monotonic() + backoff > deadline
-                if late or not tries[started] or isinstance(error, ssl.SSLError):
+                may_repeat = (repeat or not started) and not isinstance(error, ssl.SSLError)
+                pause = next(waits, None) if may_repeat else None
+                if pause is None:
                     raise
-            if self._closed.wait(backoff):
+            if self._closed.wait(pause):
                 raise ConnectionAbortedError("the store is closed")
-            backoff *= 2

@@ -21,6 +21,7 @@ from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation, translating
 from podferry.storage.in_parallel import for_each_limited
 from podferry.storage.object_names import checked_name
+from podferry.storage.retries import pauses
 from podferry.storage.sftp.client import HARD_LINK, SftpClient
 from podferry.storage.sftp.connections import Connections
 from podferry.storage.sftp.directories import entry_of, list_directory, path_of
@@ -33,8 +34,6 @@ from podferry.storage.walk import Directory, Walk, children_of
 from podferry.storage.write_body import BodySource
 
 T = TypeVar("T")
-FIRST_BACKOFF_SECONDS = 0.2
-"""Before the first retry; doubled for each one that follows."""
 MAX_FILE_BYTES = 1 << 62
 Work = Callable[[SftpClient], Awaitable[T]]
 
@@ -95,7 +94,7 @@ class SftpStore:
         async def work(client: SftpClient) -> None:
             await target.run(client, source)
 
-        await source.finish(asyncio.ensure_future(self._call(name, work, None, attempts=1)))
+        await source.finish(asyncio.ensure_future(self._call(name, work, None, repeat=False)))
 
     async def delete(self, names: Iterable[str]) -> None:
         """See `Store.delete`. Directories remain."""
@@ -124,21 +123,17 @@ class SftpStore:
     def _path(self, name: str) -> bytes:
         return path_of(self.uri, name)
 
-    async def _call(
-        self, name: str, work: Work[T], seconds: float | None = 0.0, *, attempts: int | None = None
-    ) -> T:
+    async def _call(self, name: str, work: Work[T], seconds: float | None = 0.0, *, repeat: bool = True) -> T:
         """Do something over a connection; if that is lost, again over another one.
 
         Args:
             name: For messages.
             work: What to do; called again after a lost connection.
             seconds: For one attempt; None for a write, whose body may take any time.
-            attempts: How often to try it once there is a connection.
+            repeat: Whether to try it again once there was a connection.
         """
         limit = self._limits.request_seconds if seconds is not None else None
-        loop = asyncio.get_running_loop()
-        deadline, backoff = loop.time() + self._limits.retry_seconds, FIRST_BACKOFF_SECONDS
-        tries = [self._limits.retries + 1, self._limits.retries + 1 if attempts is None else attempts]
+        waits = pauses(self._limits.retries, self._limits.retry_seconds)
         with translating(self._location, name, answered=self._connections.answered):
             while True:
                 started = False
@@ -149,11 +144,10 @@ class SftpStore:
                         async with asyncio.timeout(limit):
                             return await work(client)
                 except CUTS as error:
-                    tries[started] -= 1
-                    if not tries[started] or loop.time() + backoff > deadline:
+                    pause = next(waits, None) if repeat or not started else None
+                    if pause is None:
                         raise _cut(error) from error
-                await asyncio.sleep(backoff)
-                backoff *= 2
+                await asyncio.sleep(pause)
 
 
 def _cut(error: BaseException) -> Exception:

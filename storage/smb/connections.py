@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
+from podferry.storage.retries import pauses
 from podferry.storage.smb.login import Share, connect
 from podferry.storage.smb.nt_status import SESSION_ENDED, LoginRefused, NoFiles, ProtocolError, StatusError
 from podferry.storage.smb.options import SmbOptions
@@ -17,8 +18,6 @@ MAX_CONNECTIONS = 2
 """Each is a process at Samba, and more were no faster. Windows' desktop editions take twenty of all."""
 CALLS_PER_CONNECTION = 4
 """On its way at the others before one more is opened: its login takes as long as some ten small files."""
-FIRST_PAUSE_SECONDS = 0.2
-"""Before the first retry; it doubles."""
 FINAL = (StatusError, LoginRefused, NoFiles, ProtocolError)
 """What another attempt would not change, when a connection is opened."""
 
@@ -43,26 +42,24 @@ class Connections:
         Raises:
             StatusError, ConnectionLost, LoginRefused, NoFiles, OSError: After all attempts.
         """
-        loop, pause = asyncio.get_running_loop(), FIRST_PAUSE_SECONDS
-        deadline = loop.time() + self._limits.retry_seconds
-        for attempt in range(self._limits.retries + 1):
-            last = attempt == self._limits.retries or loop.time() + pause > deadline
+        waits = pauses(self._limits.retries, self._limits.retry_seconds)
+        while True:
             share = None
             try:
                 share = await self._share()
                 return await work(share)
             except FINAL as error:
-                ended = isinstance(error, StatusError) and error.status in SESSION_ENDED and share is not None
-                if ended and share is not None:
-                    share.connection.abort()
-                if last or not ended or not repeat:
+                if share is None or not isinstance(error, StatusError) or error.status not in SESSION_ENDED:
+                    raise
+                share.connection.abort()
+                pause = next(waits, None) if repeat else None
+                if pause is None:
                     raise
             except (OSError, TimeoutError):
-                if last or (share is not None and not repeat):
+                pause = next(waits, None) if repeat or share is None else None
+                if pause is None:
                     raise
             await asyncio.sleep(pause)
-            pause *= 2
-        raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _share(self) -> Share:
         best = self._best()

@@ -5,7 +5,7 @@ import pytest
 
 from podferry.contract.errors import Unavailable
 from podferry.storage import retries
-from podferry.storage.retries import retry_temporary
+from podferry.storage.retries import pauses, retry_temporary
 
 
 def failing(times):
@@ -49,3 +49,11 @@ assert asyncio.run(retry_temporary(one, 3, None)) == 1
 assert "stamina" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("retries", "seconds", "expected"),
+    [(3, 60, [0.2, 0.4, 0.8]), (9, 0.5, [0.2, 0.4]), (0, 60, []), (3, 0, [])],
+)
+def test_pauses_double_within_retries_and_time(retries, seconds, expected):
+    assert list(pauses(retries, seconds)) == expected
