@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Iterable
 
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.file_names import name_problem
@@ -42,3 +43,8 @@ def temporary_name(name: str, token: str = "") -> str:
 def is_temporary(name: str) -> bool:
     """Whether `temporary_name` made the name."""
     return TEMPORARY_NAME.fullmatch(name.rpartition("/")[2]) is not None
+
+
+def child_names(objects: Iterable[str], directories: Iterable[str]) -> list[str]:
+    """What `Store.children` returns of the objects in a directory, and of the directories relative to it."""
+    return sorted([*(name.rpartition("/")[2] for name in objects), *(f"{name}/" for name in directories)])

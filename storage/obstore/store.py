@@ -18,11 +18,12 @@ from podferry.storage.azure.endpoint import AZURE_SCHEMES, azure_access
 from podferry.storage.errors.translate import check_listed, store_error, too_short
 from podferry.storage.http.page_detection import PAGE_SUFFIXES, is_html
 from podferry.storage.multipart import MultipartStore
-from podferry.storage.object_names import checked_name
+from podferry.storage.object_names import checked_name, child_names
 from podferry.storage.obstore.bucket import OBSTORE_ERRORS, ObstoreBucket, is_unanswered
 from podferry.storage.obstore.listing import Lister, ObstoreLister
 from podferry.storage.obstore.server_copy import ObstoreServerCopy
 from podferry.storage.obstore.writes import ObstoreWrites
+from podferry.storage.read_length import length_to_request
 from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.s3.endpoint import s3_access
 from podferry.storage.server_copy import ServerCopy, StoredObject
@@ -104,8 +105,7 @@ class ObstoreStore:
     async def children(self, prefix: str = "") -> list[str]:
         """See `Store.children`."""
         objects, directories = await self.list_directory(prefix)
-        names = (entry.name.rpartition("/")[2] for entry in objects)
-        return sorted([*names, *(name + "/" for name in directories)])
+        return child_names((entry.name for entry in objects), directories)
 
     async def list_directory(self, prefix: str = "") -> tuple[list[Entry], list[str]]:
         """See `podferry.storage.listing.by_directory.ListsByDirectory`."""
@@ -135,27 +135,23 @@ class ObstoreStore:
         """See `Store.read`."""
         await self._bucket.prepare()
         key = self._bucket.key(checked_name(name))
-        if length == 0 or (start and length is None):
-            entry = await self.stat(name)
-            check_listed(self._bucket.location, entry, tag, size)
-            if start + (length or 0) > entry.size:
-                raise too_short(self._bucket.location, name, start, length, f"{entry.size} bytes")
-            length = entry.size - start if length is None else length
-            if not length:
-                return memoryview(b"")
+        location = self._bucket.location
+        length = await length_to_request(location, self.stat, name, start, length, (tag, size))
+        if length == 0:
+            return memoryview(b"")
         options: obstore.GetOptions = {"if_match": tag} if tag else {}
         if length is not None:
             options["range"] = (start, start + length)
         try:
             result = await obstore.get_async(self._bucket.store, key, options=options)
-            check_listed(self._bucket.location, Entry(name, result.meta["size"]), "", size)
+            check_listed(location, Entry(name, result.meta["size"]), "", size)
             view = memoryview(await result.buffer_async())
         except OBSTORE_ERRORS as error:
             raise await self._read_error(error, name, start, length) from error
         self._bucket.exists = True
         expected = result.meta["size"] if length is None else length
         if len(view) != expected:
-            raise too_short(self._bucket.location, name, start, expected, f"{len(view)} bytes came")
+            raise too_short(location, name, start, expected, f"{len(view)} bytes came")
         return view
 
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:

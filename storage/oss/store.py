@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from podferry.contract.errors import Corrupt
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
-from podferry.storage.errors.translate import check_listed, too_short
-from podferry.storage.object_names import checked_name
+from podferry.storage.errors.translate import too_short
+from podferry.storage.object_names import checked_name, child_names
 from podferry.storage.oss.endpoint import oss_access
+from podferry.storage.read_length import length_to_request
 from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
@@ -85,8 +86,7 @@ class OssStore:
     async def children(self, prefix: str = "") -> list[str]:
         """See `Store.children`."""
         objects, directories = await self.list_directory(prefix)
-        names = (entry.name.rpartition("/")[2] for entry in objects)
-        return sorted([*names, *(name + "/" for name in directories)])
+        return child_names((entry.name for entry in objects), directories)
 
     async def list_directory(self, prefix: str = "") -> tuple[list[Entry], list[str]]:
         """See `podferry.storage.listing.by_directory.ListsByDirectory`."""
@@ -104,14 +104,9 @@ class OssStore:
         """See `Store.read`."""
         checked_name(name)
         location = self._access.location
-        if length == 0 or (start and length is None):
-            entry = await self.stat(name)
-            check_listed(location, entry, tag, size)
-            if start + (length or 0) > entry.size:
-                raise too_short(location, name, start, length, f"{entry.size} bytes")
-            length = entry.size - start if length is None else length
-            if not length:
-                return memoryview(b"")
+        length = await length_to_request(location, self.stat, name, start, length, (tag, size))
+        if length == 0:
+            return memoryview(b"")
         module = importlib.import_module("podferry.storage.oss.reads")
         try:
             view: memoryview = await module.read(self._client, name, start, length, tag, size)

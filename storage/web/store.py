@@ -13,18 +13,13 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.web import names_of_web_credentials, refreshed_headers, refreshed_lines
 from podferry.storage.errors.plain_http import requires_tls
-from podferry.storage.errors.translate import (
-    check_listed,
-    store_error,
-    store_location,
-    too_short,
-    translating,
-)
+from podferry.storage.errors.translate import check_listed, store_error, store_location, translating
 from podferry.storage.errors.vendor_fields import vendor_fields_of
 from podferry.storage.http.get_requests import web_get_builder
 from podferry.storage.http.heads import HeadRequests
 from podferry.storage.lazy_log import warn
 from podferry.storage.object_names import checked_name, join
+from podferry.storage.read_length import length_to_request
 from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
@@ -136,9 +131,12 @@ class WebStore:
         """See `Store.stat`."""
         checked_name(name)
         if self.request_builder is None:
-            return self._file(name, await self._entry(name))
+            return await self._stat(name)
         async with self._heads(self.request_builder, 1) as heads:
             return self._file(name, await self._head_entry(heads, name))
+
+    async def _stat(self, name: str) -> Entry:
+        return self._file(name, await self._entry(name))
 
     def _file(self, name: str, found: Entry | None) -> Entry:
         if found is None:
@@ -150,19 +148,13 @@ class WebStore:
     ) -> memoryview:
         """See `Store.read`. Tag and size are compared after the bytes have arrived."""
         checked_name(name)
-        if length == 0 or (start and length is None):
-            available = self._file(name, await self._entry(name)).size
-            if start + (length or 0) > available:
-                raise too_short(self._location, name, start, length, f"{available} bytes")
-            length = available - start if length is None else length
-        data = b""
-        if length != 0:
-            file = WebFile(self._site, name, self._file_url(name))
-            data = await self._call(
-                name, lambda: file.read(start, length, size), self._limits.request_seconds
-            )
+        count = await length_to_request(self._location, self._stat, name, start, length, (tag, size))
+        if count == 0:
+            return memoryview(b"")
+        file = WebFile(self._site, name, self._file_url(name))
+        data = await self._call(name, lambda: file.read(start, count, size), self._limits.request_seconds)
         if tag or size is not None:
-            check_listed(self._location, self._file(name, await self._entry(name)), tag, size)
+            check_listed(self._location, await self._stat(name), tag, size)
         return memoryview(data)
 
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:

@@ -14,18 +14,13 @@ from podferry.contract.errors import InvalidSpec, NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.web import names_of_web_credentials, refreshed_headers, refreshed_lines
-from podferry.storage.errors.translate import (
-    check_listed,
-    store_error,
-    store_location,
-    too_short,
-    translating,
-)
+from podferry.storage.errors.translate import check_listed, store_error, store_location, translating
 from podferry.storage.http.get_requests import web_get_builder
 from podferry.storage.http.page_detection import is_html
 from podferry.storage.http.session import RangeReader, WebSession
 from podferry.storage.in_parallel import for_each_limited
 from podferry.storage.object_names import checked_name
+from podferry.storage.read_length import length_to_request
 from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
@@ -89,18 +84,10 @@ class WebDavStore:
     ) -> memoryview:
         """See `Store.read`."""
         checked_name(name)
-        if length == 0 or (start and length is None):
-            found = await self.stat(name)
-            check_listed(self._location, found, tag, size)
-            if start + (length or 0) > found.size:
-                raise too_short(self._location, name, start, length, f"{found.size} bytes")
-            length = found.size - start if length is None else 0
-        data = (
-            await self._call(name, lambda: self._range(name, start, length, tag, size))
-            if length != 0
-            else b""
-        )
-        return memoryview(data)
+        count = await length_to_request(self._location, self.stat, name, start, length, (tag, size))
+        if count == 0:
+            return memoryview(b"")
+        return memoryview(await self._call(name, lambda: self._range(name, start, count, tag, size)))
 
     async def _range(self, name: str, start: int, length: int | None, tag: str, size: int | None) -> bytes:
         try:

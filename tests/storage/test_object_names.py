@@ -1,4 +1,4 @@
-from podferry.storage.object_names import is_temporary, temporary_name
+from podferry.storage.object_names import child_names, is_temporary, temporary_name
 
 
 def test_temporary_names_are_next_to_their_target():
@@ -6,3 +6,7 @@ def test_temporary_names_are_next_to_their_target():
     assert is_temporary(temporary_name("a/b/c"))
     assert is_temporary(temporary_name("c"))
     assert not is_temporary("a/.podferry/commits/1.json")
+
+
+def test_children_are_sorted_and_directories_end_with_a_slash():
+    assert child_names(["d/b", "d/c"], ["a", "b"]) == ["a/", "b", "b/", "c"]
