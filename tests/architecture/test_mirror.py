@@ -50,6 +50,8 @@ UNMIRRORED = ("storage/*/engine.py", "storage/contract_suite/*.py")
 """Declarations, which tests/storage/test_engines.py compares with what is opened; tests of all engines."""
 
 SUITES = {
+    "tests/sidecar/sync/test_sync_between_stores.py",
+    "tests/sidecar/sync/test_sync_of_archives.py",
     "tests/storage/oss/test_imitation.py",
     "tests/storage/test_hostile.py",
     "tests/storage/test_store_contract.py",

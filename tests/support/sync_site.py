@@ -12,8 +12,12 @@ from podferry.sidecar.sync.sync import Sync
 from podferry.storage.memory.faults import Content
 from podferry.storage.memory.store import CONTENTS
 from podferry.storage.store import StoreConfig
+from tests.support.memory_bucket import Killed
 
 SETTINGS = PrefetchSettings(range_bytes=1000, attempts=2)
+FILES = {"a": b"1", "d/b": b"22", "d/e/c": b"x" * 3500, "empty": b""}
+DEATH = (Killed, BaseExceptionGroup)
+"""A task group that something other than an error ends raises it in a group."""
 
 
 class SyncSite:
