@@ -1,5 +1,7 @@
 """Diagnoses for tests: the findings by the names of their checks."""
 
+import itertools
+
 from podferry.contract.uri import parse_uri
 from podferry.storage.doctor.diagnosis import diagnose
 from podferry.storage.doctor.finding import Finding, Outcome
@@ -7,6 +9,12 @@ from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 
 NOTHING = StoreConfig()
+COUNTER = itertools.count()
+
+
+def unused() -> str:
+    """A directory in memory that nothing else uses."""
+    return f"memory://doctor-{next(COUNTER)}/data"
 
 
 async def findings(uri: str, config: StoreConfig = NOTHING, *, write: bool = False) -> dict[str, Finding]:

@@ -6,7 +6,7 @@ from podferry.contract.uri import parse_uri
 from podferry.storage.doctor.finding import Outcome
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
-from tests.support.doctor_site import findings, outcomes
+from tests.support.doctor_site import findings, outcomes, unused
 from tests.support.store_calls import KEYS
 
 
@@ -29,8 +29,8 @@ async def test_a_denied_listing_and_a_denied_write(answering):
     assert found["list"].remedy
 
 
-async def test_a_store_that_two_writers_can_commit_to(monkeypatch, fresh):
-    uri = f"memory://doctor-{fresh.replace('/', '-')}/data"
+async def test_a_store_that_two_writers_can_commit_to(monkeypatch):
+    uri = unused()
     store = open_store(parse_uri(uri))
     original = type(store).write
 
@@ -43,8 +43,8 @@ async def test_a_store_that_two_writers_can_commit_to(monkeypatch, fresh):
     assert found["exclusive commit"].measured == "8 of 8 writers of one name succeeded"
 
 
-async def test_a_store_without_exclusive_creation_says_how_it_is_safe(monkeypatch, fresh):
-    uri = f"memory://doctor-{fresh.replace('/', '-')}/data"
+async def test_a_store_without_exclusive_creation_says_how_it_is_safe(monkeypatch):
+    uri = unused()
     monkeypatch.setattr(type(open_store(parse_uri(uri))), "exclusive_create", False)
     found = await findings(uri, write=True)
     assert found["exclusive commit"].outcome is Outcome.LIMITED

@@ -4,15 +4,15 @@ from podferry.contract.uri import parse_uri
 from podferry.storage.doctor.finding import Outcome
 from podferry.storage.memory.store import CONTENTS
 from podferry.storage.store import StoreConfig
-from tests.support.doctor_site import fill, findings, outcomes
+from tests.support.doctor_site import fill, findings, outcomes, unused
 from tests.support.store_calls import KEYS
 
 READ = ["engine", "list", "read", "throughput"]
 WRITTEN = ["write", "exclusive commit", "delete"]
 
 
-async def test_a_healthy_store(fresh):
-    uri = f"memory://doctor-{fresh.replace('/', '-')}/data"
+async def test_a_healthy_store():
+    uri = unused()
     await fill(uri)
     found = await findings(uri, write=True)
     assert list(found) == READ + WRITTEN
@@ -23,8 +23,8 @@ async def test_a_healthy_store(fresh):
     assert sorted(CONTENTS[parse_uri(uri).bucket].objects) == ["data/d/a", "data/d/b"]
 
 
-async def test_nothing_is_written_unless_asked(fresh):
-    uri = f"memory://doctor-{fresh.replace('/', '-')}/data"
+async def test_nothing_is_written_unless_asked():
+    uri = unused()
     await fill(uri)
     found = await findings(uri)
     assert outcomes(found)["write"] is Outcome.SKIPPED
@@ -32,8 +32,8 @@ async def test_nothing_is_written_unless_asked(fresh):
     assert not any(call == "write" for call, _ in CONTENTS[parse_uri(uri).bucket].calls[2:])
 
 
-async def test_a_single_object(fresh):
-    uri = f"memory://doctor-{fresh.replace('/', '-')}/data"
+async def test_a_single_object():
+    uri = unused()
     await fill(uri)
     found = await findings(f"{uri}/d/a")
     assert found["list"].measured == "one file of 1000 B"
