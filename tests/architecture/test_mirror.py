@@ -53,6 +53,7 @@ SUITES = {
     "tests/sidecar/sync/test_sync_between_stores.py",
     "tests/sidecar/sync/test_sync_of_archives.py",
     "tests/storage/oss/test_imitation.py",
+    "tests/storage/s3/test_foreign_responses.py",
     "tests/storage/test_hostile.py",
     "tests/storage/test_store_contract.py",
     "tests/storage/test_third_party_engine.py",
