@@ -11,16 +11,14 @@ policy stops those.
 from __future__ import annotations
 
 import ipaddress
-import re
 import socket
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from podferry.contract.errors import InvalidSpec, Problem
-from podferry.contract.location_globs import Globs, allows
+from podferry.contract.location_globs import allows
 
 GUARDS_VARIABLE = "PODFERRY_GUARDS"
 """The agent's variable with its `LocationGuards` as JSON."""
@@ -45,13 +43,6 @@ WITHOUT_HOST = frozenset(
 """Schemes whose URIs have a bucket, a container or another name before the path. Others may have a host."""
 DOTS = {ord(dot): "." for dot in "\u3002\uff61"}
 """Characters that name resolution treats as a dot, and that normalization keeps."""
-URL = re.compile(r"https?://[^\s\"'`<>{}|\\^,;]+")
-ENDPOINT_NAME = re.compile("ENDPOINT|EMULATOR_HOST|^URL$")
-WITHOUT_STORE = ("GOOGLE_", "AZURE_AUTHORITY_HOST", "HTTP", "NO_PROXY", "http")
-"""Beginnings of the names of a Secret's keys whose URLs are not the store's: of tokens and proxies."""
-SITE_FILE = "-site.xml"
-"""How the names of the keys end that hold a configuration of Hadoop, which has addresses without a scheme."""
-SITE_ADDRESS = re.compile(r"<value>\s*([^\s<>/]+:\d+)\s*</value>")
 Guards = tuple[tuple[str, ...], ...]
 """Several lists of globs, each of which must allow a location."""
 
@@ -118,33 +109,6 @@ def source_problem(what: str, location: str, guards: Guards) -> Problem | None:
         return None
     remedy = f"Use one of the allowed sources: {', '.join(outside) or 'none'}"
     return Problem(f"{what}: the policy does not allow this location", location, remedy)
-
-
-def secret_endpoint_problems(credentials: Mapping[str, str], guards: Iterable[Globs]) -> Iterator[Problem]:
-    """Endpoints in a Secret's keys that are not allowed by every one of the guards."""
-    guards = tuple(guards)
-    for name, text in sorted(credentials.items()):
-        for endpoint in _endpoints(name, text):
-            problem = metadata_problem(f"the Secret's key {name}", endpoint)
-            outside = next((globs for globs in guards if not allows(globs, endpoint)), None)
-            if problem is None and outside is not None:
-                remedy = f"Use one of the allowed endpoints: {', '.join(outside) or 'none'}"
-                what = f"the Secret's key {name}: the policy does not allow this endpoint"
-                problem = Problem(what, endpoint, remedy)
-            if problem is not None:
-                yield problem
-
-
-def _endpoints(name: str, text: str) -> Iterator[str]:
-    """The addresses of stores in a key's value, which may be a URL, JSON, or a connection string."""
-    if name.startswith(WITHOUT_STORE):
-        return
-    found = [url.rstrip("/") for url in URL.findall(text)]
-    if name.endswith(SITE_FILE):
-        found += SITE_ADDRESS.findall(text)
-    if not found and ENDPOINT_NAME.search(name) and text.strip():
-        found = [text.strip().rstrip("/")]
-    yield from found
 
 
 def _host(url: str) -> str:

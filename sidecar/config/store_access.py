@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 
 from podferry.contract.errors import CredentialsMissing, Refused
-from podferry.contract.location_guards import LocationGuards, secret_endpoint_problems
+from podferry.contract.location_guards import LocationGuards
+from podferry.contract.secret_endpoints import secret_endpoint_problems
 from podferry.contract.spec import Access
 from podferry.storage.credentials.sources import config_from_directory, config_from_environment
 from podferry.storage.store import StoreConfig

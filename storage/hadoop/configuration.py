@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 from podferry.contract.errors import InvalidSpec
+from podferry.contract.hadoop_properties import hadoop_properties
 
 SITE_FILES = ("core-site.xml", "hdfs-site.xml")
 """The later one wins, as in Hadoop."""
@@ -54,11 +54,9 @@ def _text(directory: Path | None, name: str) -> str:
 
 def _properties(name: str, text: str) -> dict[str, str]:
     try:
-        root = ET.fromstring(text)  # noqa: S314 - the user's own configuration
-    except ET.ParseError as error:
+        return hadoop_properties(text)
+    except ValueError as error:
         raise InvalidSpec.of(f"{name} is not XML", str(error), "Correct it") from error
-    pairs = ((each.findtext("name"), each.findtext("value")) for each in root.iter("property"))
-    return {key.strip(): value.strip() for key, value in pairs if key and value is not None}
 
 
 def name_nodes(configuration: Mapping[str, str], nameservice: str, address: str) -> list[str]:

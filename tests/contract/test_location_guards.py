@@ -7,7 +7,6 @@ from podferry.contract.location_guards import (
     decode_guards,
     encode_guards,
     is_metadata_service,
-    secret_endpoint_problems,
     source_problem,
 )
 
@@ -57,52 +56,6 @@ def test_metadata_services(url: str) -> None:
 )
 def test_other_services(url: str) -> None:
     assert not is_metadata_service(url)
-
-
-def problems(credentials: dict[str, str], *guards: list[str]) -> list[str]:
-    return [str(one) for one in secret_endpoint_problems(credentials, guards)]
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("AWS_ENDPOINT_URL", "https://evil.example/"),
-        ("AWS_ENDPOINT_URL_S3", "https://evil.example"),
-        ("OSS_ENDPOINT", "https://evil.example"),
-        ("FSSPEC_S3", '{"client_kwargs": {"endpoint_url": "https://evil.example"}}'),
-        ("AZURE_STORAGE_CONNECTION_STRING", "AccountName=a;BlobEndpoint=https://evil.example;AccountKey=b"),
-    ],
-)
-def test_endpoints_of_a_secret(name: str, text: str) -> None:
-    assert problems({name: text}, ["*"], ["https://store.example"]) == [
-        (
-            f"the Secret's key {name}: the policy does not allow this endpoint (https://evil.example). "
-            "Use one of the allowed endpoints: https://store.example."
-        )
-    ]
-    assert problems({name: text}, ["*"]) == []
-    assert problems({name: text}, ["https://evil.*"]) == []
-
-
-@pytest.mark.parametrize("name", ["STORAGE_EMULATOR_HOST", "OSS_ENDPOINT", "URL"])
-def test_an_endpoint_without_a_scheme(name: str) -> None:
-    (problem,) = problems({name: "evil.example:80"}, [])
-    assert "evil.example:80" in problem
-
-
-def test_what_is_no_endpoint() -> None:
-    credentials = {
-        "AWS_ACCESS_KEY_ID": "key",
-        "GOOGLE_SERVICE_ACCOUNT_KEY": '{"token_uri": "https://oauth2.googleapis.com/token"}',
-        "HTTPS_PROXY": "http://proxy:3128",
-        "AWS_ENDPOINT_URL": "",
-    }
-    assert problems(credentials, []) == []
-
-
-def test_a_metadata_service_is_never_allowed() -> None:
-    (problem,) = problems({"AWS_ENDPOINT_URL": "http://169.254.169.254"}, ["*"])
-    assert "a metadata service gives out the node's credentials" in problem
 
 
 def test_guards_pass_through_a_variable() -> None:
