@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from podferry.contract.claims import SCHEME as CLAIM_SCHEME
-from podferry.contract.errors import BucketNotFound, Corrupt, InvalidSpec
+from podferry.contract.errors import BucketNotFound, Corrupt, InvalidSpec, Refused
 from podferry.contract.uri import Uri
 from podferry.storage.errors.filesystem import not_a_directory, not_a_file
 from podferry.storage.errors.translate import StoreLocation, translate
@@ -34,6 +34,18 @@ def check_root_directory(uri: Uri, directory: Path) -> None:
                 "In a pod, podferry's webhook mounts the claim; elsewhere, name a directory of its volume"
             )
         raise BucketNotFound.of(f"there is no directory {directory}", str(uri), remedy)
+
+
+def check_inside(path: Path, mount: Path) -> None:
+    """Check that links do not lead out of a claim: there are the agent's own files, and other Secrets.
+
+    Raises:
+        Refused: One does.
+    """
+    target = os.path.realpath(path)
+    if not f"{target}/".startswith(f"{os.path.realpath(mount)}/"):
+        remedy = "Link to a path in the volume, relative to the link, or copy the target there"
+        raise Refused.of(f"{path} is a link out of the claim", f"to {target}", remedy)
 
 
 def make_parents(location: StoreLocation, name: str, target: Path) -> None:

@@ -25,6 +25,7 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation, check_listed, too_short, translating
 from podferry.storage.local.files import (
+    check_inside,
     check_root_directory,
     publish_file,
     read_exactly,
@@ -61,6 +62,7 @@ class LocalStore:
     def __init__(self, uri: Uri, limits: Limits = LIMITS) -> None:
         self.uri = uri
         self._required = required_directory(uri)
+        self._claim = self._required if uri.scheme == CLAIM_SCHEME else None
         self._root = CLAIMS / uri.bucket / uri.key if uri.scheme == CLAIM_SCHEME else ROOT / uri.key
         # Errors name the path: what is wrong is wrong with a file.
         self._location = StoreLocation(Uri("file", "", str(self._root).strip("/")))
@@ -111,10 +113,12 @@ class LocalStore:
 
     async def _call(self, name: str, work: Callable[[], T], operation: str = "read") -> T:
         with translating(self._location, name, operation):
-            return await asyncio.to_thread(self._checked, work)
+            return await asyncio.to_thread(self._checked, work, name)
 
-    def _checked(self, work: Callable[[], T]) -> T:
+    def _checked(self, work: Callable[[], T], name: str) -> T:
         check_root_directory(self.uri, self._required)
+        if self._claim is not None:
+            check_inside(self._root / name, self._claim)
         return work()
 
     def _path(self, name: str) -> Path:
@@ -125,14 +129,14 @@ class LocalStore:
 
     def _walk(self, prefix: str) -> Iterator[Entry]:
         top = self._path(prefix) if prefix else self._root
-        for name, status in _files(top, frozenset()):
+        for name, status in _files(top, frozenset(), self._claim):
             yield self._entry(join(prefix, name), status)
 
     def _children(self, prefix: str) -> Iterator[str]:
         top = self._path(prefix) if prefix else self._root
-        for item in _scan(top):
+        for item in _scan(top, self._claim):
             if item.is_dir():
-                if next(_files(Path(item.path), frozenset()), None):
+                if next(_files(Path(item.path), frozenset(), self._claim), None):
                     yield item.name + "/"
             elif _is_object(item):
                 yield item.name
@@ -174,30 +178,39 @@ def _status(path: Path) -> os.stat_result:
     return status
 
 
-def _scan(path: Path) -> list[os.DirEntry[str]]:
+def _scan(path: Path, claim: Path | None) -> list[os.DirEntry[str]]:
+    """What is in a directory; of a claim, without links that lead out of it."""
     try:
         with os.scandir(path) as items:
-            return sorted(items, key=lambda item: item.name)
+            found = sorted(items, key=lambda item: item.name)
     except (FileNotFoundError, NotADirectoryError):
         return []
+    for item in found:
+        if claim is not None and item.is_symlink():
+            check_inside(Path(item.path), claim)
+    return found
 
 
 def _is_object(item: os.DirEntry[str]) -> bool:
     return item.is_file() and not is_temporary(item.name)
 
 
-def _files(path: Path, above: frozenset[tuple[int, int]]) -> Iterator[tuple[str, os.stat_result]]:
+def _files(
+    path: Path, above: frozenset[tuple[int, int]], claim: Path | None
+) -> Iterator[tuple[str, os.stat_result]]:
     """Files below a directory; links are followed, but not to a directory above them."""
     with suppress(FileNotFoundError):
         here = path.stat()
         above |= {(here.st_dev, here.st_ino)}
-    for item in _scan(path):
+    for item in _scan(path, claim):
         status = _status_of(item)
         if status is None:
             continue
         if item.is_dir():
             if (status.st_dev, status.st_ino) not in above:
-                yield from ((join(item.name, name), found) for name, found in _files(Path(item.path), above))
+                yield from (
+                    (join(item.name, name), found) for name, found in _files(Path(item.path), above, claim)
+                )
         elif _is_object(item):
             yield item.name, status
 

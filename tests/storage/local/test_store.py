@@ -3,7 +3,15 @@ import os
 
 import pytest
 
-from podferry.contract.errors import AccessDenied, BucketNotFound, Changed, InvalidSpec, NotFound, Unavailable
+from podferry.contract.errors import (
+    AccessDenied,
+    BucketNotFound,
+    Changed,
+    InvalidSpec,
+    NotFound,
+    Refused,
+    Unavailable,
+)
 from podferry.contract.uri import parse_uri
 from podferry.storage.local.store import LocalStore
 from podferry.storage.object_names import is_temporary, temporary_name
@@ -239,6 +247,41 @@ async def test_a_claim_that_is_not_mounted_is_named(claims):
     for call in (store.children(), store.write("a", b"1"), listed(store)):
         with pytest.raises(BucketNotFound, match=r"data.*webhook mounts the claim"):
             await call
+
+
+@pytest.mark.parametrize("link", ["file", "directory", "../../outside/directory"])
+async def test_a_link_does_not_lead_out_of_a_claim(claims, link):
+    """It would give the trainer the agent's Secrets, or a file of the image of the same name."""
+    outside = claims / "outside"
+    (outside / "directory").mkdir(parents=True)
+    (outside / "directory/key").write_text("secret")
+    (outside / "file").write_text("secret")
+    (claims / "data/digits").mkdir(parents=True)
+    target = link if link.startswith("..") else outside / link
+    (claims / "data/digits/x").symlink_to(target)
+    store = LocalStore(parse_uri("pvc://data/digits"))
+    calls = (
+        listed(store),
+        store.children(),
+        store.read("x"),
+        store.stat("x/key"),
+        store.write("x/new", b"1"),
+    )
+    for call in calls:
+        assert f"is a link out of the claim (to {outside}" in await refused(call, Refused)
+    with pytest.raises(Refused, match="out of the claim"):
+        await listed(LocalStore(parse_uri("pvc://data/digits/x")))
+    assert not (outside / "directory/new").exists()
+
+
+async def test_links_within_a_claim_are_followed(claims):
+    (claims / "data/versions/1").mkdir(parents=True)
+    (claims / "data/versions/1/a").write_bytes(b"1")
+    (claims / "data/latest").symlink_to("versions/1")
+    store = LocalStore(parse_uri("pvc://data/latest"))
+    assert await listed(store) == ["a"]
+    assert bytes(await store.read("a")) == b"1"
+    assert await listed(LocalStore(parse_uri("pvc://data"))) == ["latest/a", "versions/1/a"]
 
 
 async def test_a_file_system_without_hard_links_has_no_exclusive_commits(claims, monkeypatch):
