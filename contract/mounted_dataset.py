@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from podferry.contract.claims import FORM, SCHEME, claim_path_problem
+from podferry.contract.claims import FORM, SCHEME, claim_path_problem, hint_for
 from podferry.contract.errors import Problem
 from podferry.contract.spec import PREFIX, DatasetMode
 from podferry.contract.uri import Uri
@@ -35,7 +35,8 @@ def mode_problems(key: str, mode: DatasetMode, uri: Uri, settings: Collection[st
         return
     if uri.scheme != SCHEMES[mode]:
         what = f"{mode_key} is {mode}, but {PREFIX}{key} is no {FORMS[mode].partition(':')[0]} location"
-        yield Problem(what, str(uri), f"Write {FORMS[mode]}, or remove {mode_key}")
+        remedy = hint_for(uri.scheme) or f"Write {FORMS[mode]}, or remove {mode_key}"
+        yield Problem(what, str(uri), remedy)
     elif path_problem is not None:
         yield path_problem
     for name in (f"{one}{dot_name}" for one in WITHOUT_EFFECT):

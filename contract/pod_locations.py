@@ -11,7 +11,9 @@ from pathlib import PurePosixPath
 
 from podferry.contract.claims import SCHEME, claim_path_problem, hint_for
 from podferry.contract.errors import Problem
+from podferry.contract.schemes import OTHER_NAMES, STORE_SCHEMES
 from podferry.contract.spec import PREFIX, SHM, FerrySpec
+from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri, parse_uri
 
 LOCAL_SCHEMES = frozenset(
@@ -54,6 +56,17 @@ def _store_problems(key: str, uri: Uri, local: str) -> Iterator[Problem]:
         yield Problem(f"{PREFIX}{key}: no engine opens {uri.scheme}://", str(uri), hint)
     elif uri.scheme == SCHEME and (problem := claim_path_problem(key, uri)):
         yield problem
+
+
+def unknown_scheme_warnings(spec: FerrySpec) -> Iterator[str]:
+    """Locations that no engine of podferry opens, though one of another package may."""
+    for key, uri in (*_sources(spec), *_destinations(spec)):
+        scheme = uri.scheme
+        if scheme in LOCAL_SCHEMES or scheme in STORE_SCHEMES or hint_for(scheme):
+            continue
+        other = f"Did you mean {OTHER_NAMES[scheme]!r}?" if scheme in OTHER_NAMES else ""
+        remedy = other or did_you_mean(scheme, STORE_SCHEMES, f"podferry's own: {', '.join(STORE_SCHEMES)}")
+        yield f"{PREFIX}{key}: {scheme}:// needs another package's engine in the agent's image. {remedy}"
 
 
 def directory_problems(spec: FerrySpec) -> Iterator[Problem]:

@@ -13,12 +13,12 @@ import msgspec
 
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.hidden_secrets import hide_secrets, is_secret, shown_value
+from podferry.contract.schemes import STORE_SCHEMES
 from podferry.contract.suggest import did_you_mean
 
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 ESCAPES = {"%": "%25", "#": "%23", "?": "%3F"}
-STORE_SCHEMES = "s3a?|gs|gcs|az|abfss?|bos|oss|https?|hdfs|s?webhdfs|sftp|ssh|smb|ftps?|webdavs?|hf|file"
-MISSPELLED_URI = re.compile(rf"({STORE_SCHEMES}):/*(.*)", re.IGNORECASE)
+MISSPELLED_URI = re.compile(rf"({'|'.join((*STORE_SCHEMES, 'file'))}):/*(.*)", re.IGNORECASE)
 """A scheme with the wrong slashes or letters: no path on a command line begins so by intention."""
 BUCKET_PATH = re.compile(r"[a-z0-9][a-z0-9.-]{2,62}/.*")
 """A bucket (by the rules for names of Amazon S3 buckets) and a key, without a scheme."""

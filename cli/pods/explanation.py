@@ -17,7 +17,11 @@ from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.lineage import lineage_of
 from podferry.contract.memory_sum import NONE_LISTED, Row, memory_sum
-from podferry.contract.pod_locations import directory_problems, location_problems
+from podferry.contract.pod_locations import (
+    directory_problems,
+    location_problems,
+    unknown_scheme_warnings,
+)
 from podferry.contract.pod_owner import PodOwner, kfp_inputs_of, pod_owner_of, variables_of
 from podferry.contract.spec import PREFIX, FerrySpec, Medium
 from podferry.contract.variable_substitution import SOURCES, Variables
@@ -101,7 +105,12 @@ def _resolved(
         variables=_variables_with_values(variables),
         lineage=lineage,
         problems=(*found.problems, *location_problems(spec), *directory_problems(spec), *gang, *unclear),
-        notes=(*found.notes, *_undecided_media(spec), *_writers(spec, settings, owner)),
+        notes=(
+            *found.notes,
+            *_undecided_media(spec),
+            *_writers(spec, settings, owner),
+            *unknown_scheme_warnings(spec),
+        ),
     )
 
 

@@ -32,6 +32,7 @@ def test_locations_that_fit(mode: DatasetMode, uri: str) -> None:
         (COPY, "pvc://Datasets/digits", "without . and .. in the path."),
         (COPY, "image://digits:1", "Set podferry.io/mode.val to image."),
         (SHARE, "s3://datasets/digits", "Write pvc://CLAIM/PATH, or remove podferry.io/mode.val."),
+        (SHARE, "nfs://nas/export", "Create a claim of a volume of NFS, and write pvc://CLAIM/PATH."),
         (IMAGE, "pvc://datasets", "Write image://REGISTRY/NAME:TAG, or remove podferry.io/mode.val."),
         (SHARE, "pvc://Datasets/digits", "without . and .. in the path."),
         (SHARE, "pvc://datasets/../other", "without . and .. in the path."),

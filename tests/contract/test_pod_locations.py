@@ -4,7 +4,12 @@ import pytest
 from fsspec.registry import known_implementations
 
 from podferry.contract.annotations import read_annotations
-from podferry.contract.pod_locations import LOCAL_SCHEMES, directory_problems, location_problems
+from podferry.contract.pod_locations import (
+    LOCAL_SCHEMES,
+    directory_problems,
+    location_problems,
+    unknown_scheme_warnings,
+)
 from podferry.contract.spec import PREFIX, FerrySpec
 
 Read = Callable[..., FerrySpec]
@@ -52,6 +57,22 @@ def test_file_systems_of_fsspec_are_remote_or_refused() -> None:
     own = {name for name, one in known_implementations.items() if one["class"].startswith("fsspec.")}
     assert own - remote <= LOCAL_SCHEMES
     assert not remote & LOCAL_SCHEMES
+
+
+@pytest.mark.parametrize(
+    ("scheme", "remedy"),
+    [
+        ("webdaf", "Did you mean 'webdav'?"),
+        ("lustre", "podferry's own: s3,"),
+        ("minio", "Did you mean 's3'?"),
+    ],
+)
+def test_a_scheme_that_another_package_may_open(spec: Read, scheme: str, remedy: str) -> None:
+    for key in ("dataset", "outputs"):
+        (warning,) = unknown_scheme_warnings(spec(**{**STORE, key: f"{scheme}://data/x"}))
+        what = f"{PREFIX}{key}: {scheme}:// needs another package's engine in the agent's image. "
+        assert warning.startswith(what + remedy)
+    assert list(unknown_scheme_warnings(spec(**STORE, dataset="pvc://data/x"))) == []
 
 
 @pytest.mark.parametrize("key", ["checkpoints", "outputs", "restore"])

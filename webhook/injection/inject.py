@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.pod_locations import unknown_scheme_warnings
 from podferry.contract.spec import PREFIX
 from podferry.webhook.injection.container_memory import raise_memory, shm_warnings
 from podferry.webhook.injection.container_resources import agent_limits, cpu_warnings
@@ -171,6 +172,7 @@ def _injected(pod: Json, injection: ResolvedInjection, stamps: _Stamps) -> Decis
     stamps.set_on(draft, INJECTED, injection.spec_json)
     warnings = (
         *injection.reasons,
+        *unknown_scheme_warnings(injection.spec),
         *mode_warnings(pod, container, injection.spec),
         *memory_warnings,
         *_shm_warnings(pod, injection),
