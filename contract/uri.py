@@ -23,7 +23,8 @@ MISSPELLED_URI = re.compile(rf"({'|'.join((*STORE_SCHEMES, 'file'))}):/*(.*)", r
 BUCKET_PATH = re.compile(r"[a-z0-9][a-z0-9.-]{2,62}/.*")
 """A bucket (by the rules for names of Amazon S3 buckets) and a key, without a scheme."""
 FORBIDDEN_IN_HOSTS = re.compile(r"[\x00-\x20\x7f\\<>\"^`{|}]")
-"""A backslash is a slash for some clients, which would see another host. Source: the URL standard, "host"."""
+"""A backslash is a slash for some clients, which would see another host. Source: the URL standard, "host".
+A store in memory has no clients."""
 IN_A_SECRET = "Remove it: tokens and signatures belong in the Secret or the environment"  # noqa: S105 - a remedy
 PASSWORD_PREFIXES = {"https": "HTTP", "webdavs": "WEBDAV", "ftps": "FTP", "ssh": "SFTP"}
 """How the variable with the password begins, where it does not begin with the scheme."""
@@ -161,7 +162,7 @@ def _location_problems(text: str, scheme: str, bucket: str, path: str) -> list[P
         remedy = "Write file:///absolute/path"
         return [Problem("a file URI must not name a host", repr(text), remedy)] if bucket else []
     remedy = f"Write {scheme}://BUCKET/{path}"
-    if FORBIDDEN_IN_HOSTS.search(bucket):
+    if scheme != "memory" and FORBIDDEN_IN_HOSTS.search(bucket):
         return [Problem("the URI's bucket or host has characters that none has", repr(text), remedy)]
     host = bucket.rpartition("@")[2]
     return [Problem("the URI names no bucket", repr(text), remedy)] if host.partition(":")[0] == "" else []
