@@ -58,6 +58,7 @@ SUITES = {
     "tests/storage/test_store_contract.py",
     "tests/storage/test_third_party_engine.py",
     "tests/storage/test_unlistable.py",
+    "tests/webhook/test_every_scheme.py",
     "tests/webhook/test_golden.py",
 }
 """Tests of several modules; more of them are in `SCENARIOS`."""
