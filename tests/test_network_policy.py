@@ -5,13 +5,17 @@ The tests' cluster has a network that enforces none; this evaluates what network
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from podferry.contract.location_guards import METADATA_NETWORKS
 
 BASE = Path(__file__).parents[1] / "deploy" / "base"
 (POLICY,) = yaml.safe_load_all((BASE / "network-policy.yaml").read_text())
@@ -108,3 +112,18 @@ def test_no_other_port_is_reached(peer: Peer) -> None:
 def test_the_webhook_reaches_the_api_server() -> None:
     for port in (443, 6443):
         assert permits("Egress", OUTSIDE, port)
+
+
+def test_the_example_for_pods_lets_nobody_reach_a_metadata_service() -> None:
+    """Its addresses are those that the guards refuse by name."""
+    page = (BASE.parents[1] / "docs" / "policy.md").read_text()
+    (text,) = (
+        block for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "NetworkPolicy" in block
+    )
+    dns, stores = yaml.safe_load(text)["spec"]["egress"]
+    assert {one["port"] for one in dns["ports"]} == {53}
+    (peer,) = stores["to"]
+    excluded = [ip_network(one) for one in peer["ipBlock"]["except"]]
+    metadata = [network for network in METADATA_NETWORKS if network.version == 4]
+    assert sorted(map(str, excluded)) == sorted(map(str, metadata))
+    assert {one["port"] for one in stores["ports"]} == {443, 22, 445}
