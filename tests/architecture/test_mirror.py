@@ -38,7 +38,7 @@ TESTED_ELSEWHERE = {
     "storage/webhdfs/store.py": "tests/servers/test_hdfs.py",
     "storage/engine.py": "tests/storage/test_engines.py",
     **{
-        f"storage/smb/{name}.py": "tests/servers/test_smb.py"
+        f"storage/smb/{name}.py": "tests/servers/smb/test_smb.py"
         for name in ("connections", "login", "store", "writes")
     },
     "storage/web/response.py": "tests/storage/web/test_file.py",

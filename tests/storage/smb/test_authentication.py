@@ -1,4 +1,4 @@
-"""Logs in at pyspnego's own server; tests/servers/test_smb.py logs in at Samba's."""
+"""Logs in at pyspnego's own server; tests/servers/smb/test_smb.py logs in at Samba's."""
 
 import struct
 

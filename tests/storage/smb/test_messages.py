@@ -1,4 +1,4 @@
-"""Requests and responses of files: tests/servers/test_smb.py has them understood by a server."""
+"""Requests and responses of files: tests/servers/smb/test_smb.py has them understood by a server."""
 
 import struct
 
