@@ -16,7 +16,7 @@ from __future__ import annotations
 import enum
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -134,3 +134,27 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Close connections. A closed store must not be used again."""
+
+
+Receive = Callable[[memoryview, int], object]
+"""Takes bytes of a range and their position in it. The buffer is reused afterwards."""
+
+
+@runtime_checkable
+class StreamingStore(Protocol):
+    """A store that passes the bytes of a range on as they arrive. Others collect them: see `Store.read`.
+
+    Attributes:
+        stream_bytes: Length of a range that is worth a request of its own, for it cannot be ended for free.
+    """
+
+    stream_bytes: int
+
+    async def stream(
+        self, name: str, start: int, length: int, tag: str, size: int | None, receive: Receive
+    ) -> None:
+        """Call `receive` with the bytes of a range, in order, from one thread at a time, which may be any.
+
+        They count only when this returns: an error, which `Store.read` lists, may follow the last byte. What
+        `receive` raises ends the call, and is raised here if it is a `FerryError`.
+        """

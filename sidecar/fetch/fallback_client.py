@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
+from typing import TypeVar
 
 from podferry.contract.errors import Corrupt
 from podferry.contract.manifest import Entry
@@ -12,7 +14,9 @@ from podferry.sidecar.fetch.sinks import Job, ObjectJob
 from podferry.sidecar.runtime.retry import retry
 from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.checksum.checksums import Checksum, checksum_of, matches
-from podferry.storage.store import Store
+from podferry.storage.store import Receive, Store, StreamingStore
+
+T = TypeVar("T")
 
 MIN_THREAD_BYTES = 1 << 20
 """From which checksums and writes run in a thread: for less, switching costs more."""
@@ -49,20 +53,31 @@ class RetryingReader:
         Raises `Changed`, `NotFound` or `Corrupt` if it is no longer what was listed, and `TemporaryError` if
         the store did not answer, after all attempts.
         """
-        sent = 0
-
-        async def read() -> memoryview:
-            nonlocal sent
-            self._counters.retries += sent > 0
-            sent += 1
-            return await self._store.read(entry.name, start, length, entry.tag, entry.size)
-
-        data = await retry(self._settings.attempts, read, self._settings.patience_seconds)
+        data = await self._retried(lambda: self._store.read(entry.name, start, length, entry.tag, entry.size))
         if len(data) != length:
             measured = f"{len(data)} bytes from {start}, {length} were requested"
             raise Corrupt.of(f"the store sent a wrong length of {entry.name}", measured)
         self._counters.bytes += length
         return data
+
+    async def stream(
+        self, store: StreamingStore, entry: Entry, start: int, length: int, receive: Receive
+    ) -> None:
+        """As `fetch`, but `receive` takes the bytes, from the first one again after a failure."""
+        wanted = entry.name, start, length, entry.tag, entry.size
+        await self._retried(lambda: store.stream(*wanted, receive))
+        self._counters.bytes += length
+
+    async def _retried(self, read: Callable[[], Coroutine[object, object, T]]) -> T:
+        sent = 0
+
+        async def counted() -> T:
+            nonlocal sent
+            self._counters.retries += sent > 0
+            sent += 1
+            return await read()
+
+        return await retry(self._settings.attempts, counted, self._settings.patience_seconds)
 
 
 async def _matches(expected: Checksum, data: memoryview) -> bool:

@@ -7,6 +7,7 @@ fallback tasks empty; without pools, they take the jobs of the plan.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from podferry.contract.errors import TemporaryError
@@ -17,7 +18,8 @@ from podferry.sidecar.fetch.job_queue import JobQueue
 from podferry.sidecar.fetch.multirange_file import RangedFile
 from podferry.sidecar.fetch.plan import FetchPlan
 from podferry.sidecar.fetch.pool_runner import PoolRunner
-from podferry.sidecar.fetch.sinks import Job
+from podferry.sidecar.fetch.range_stream import RangeStream, is_streamed, range_runs
+from podferry.sidecar.fetch.sinks import Job, RangeJob
 from podferry.sidecar.fetch.source import FetchSource, Progress
 from podferry.sidecar.runtime.byte_semaphore import ByteSemaphore
 from podferry.sidecar.runtime.concurrency import gather_all
@@ -25,6 +27,7 @@ from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.http.response_head import UnexpectedResponse
 from podferry.storage.request_builder import RequestBuilder
+from podferry.storage.store import StreamingStore
 
 
 class Fetcher:
@@ -55,6 +58,9 @@ class Fetcher:
         self._files = FileAssembler(
             plan, source, stage, settings.verify, progress, counters, self._fallback.put_nowait
         )
+        streams = source.store if isinstance(source.store, StreamingStore) else None
+        self._streams = streams
+        self._runs = range_runs(self._files.jobs, streams.stream_bytes if streams is not None else 0)
         self._pools = PoolRunner(plan, self._files.sink, settings, counters)
 
     async def run(self) -> None:
@@ -107,12 +113,30 @@ class Fetcher:
 
     async def _fetch_rest(self) -> None:
         """Fetch what is left of the plan."""
-        for job in self._files.jobs:
-            await self._fetch(job)
+        for run in self._runs:
+            await self._fetch_run(run)
         while not self._fallback.empty():
             item = self._fallback.get_nowait()
             if item is not None:
                 await self._fetch(item)
+
+    async def _fetch_run(self, run: Sequence[Job]) -> None:
+        ranges = [job for job in run if isinstance(job, RangeJob)]
+        if self._streams is not None and is_streamed(run[0]):
+            await self._stream(self._streams, ranges)
+        else:
+            await self._fetch(run[0])
+
+    async def _stream(self, store: StreamingStore, run: Sequence[RangeJob]) -> None:
+        stream, first = RangeStream(run, self._stage, self._files.record), run[0]
+        length = sum(job.length for job in run)
+        try:
+            await self._reader.stream(store, first.entry, first.start, length, stream.receive)
+            stream.end()
+        except OSError as error:
+            raise self._stage.write_error(first.entry.name, error) from error
+        finally:
+            stream.close()
 
     async def _fetch(self, item: Job | RangedFile) -> None:
         if isinstance(item, RangedFile):

@@ -101,6 +101,10 @@ class FileAssembler:
             self._stage.publish(path, job.file)
         self._file_written(job)
 
+    def record(self, job: RangeJob) -> None:
+        """Record a range without a checksum whose bytes are in the file; raises `OSError` as `write`."""
+        self._range_written(job, WrittenRange(job.start, job.length))
+
     def publish(self, ranged: RangedFile) -> None:
         """Publish a file that is complete and verified."""
         ranged.partial.publish()

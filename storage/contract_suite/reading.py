@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from podferry.contract.errors import Changed, Corrupt, NotFound
+from podferry.contract.errors import Changed, Corrupt, NotFound, Refused
 from podferry.storage.contract_suite.inputs import names
-from podferry.storage.store import Store
+from podferry.storage.store import Store, StreamingStore
 
 
 async def test_what_is_written_is_read(store: Store) -> None:
@@ -70,3 +70,58 @@ async def test_calls_run_concurrently(store: Store) -> None:
     read = await asyncio.gather(*(store.read(f"c/{i}") for i in range(24)))
     assert [bytes(data) for data in read] == [bytes([i]) * i for i in range(24)]
     assert len(await names(store)) == 24
+
+
+class Received:
+    """What a stream has passed on."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def __call__(self, data: memoryview, position: int) -> None:
+        """Take bytes, which come in order, and from the first one again after a lost connection."""
+        assert position in {0, len(self.data)}
+        self.data = self.data[:position] + bytes(data)
+
+
+LONG = bytes(range(251)) * 20_000
+
+
+async def test_a_stream_passes_on_what_is_read(store: Store) -> None:
+    if not isinstance(store, StreamingStore):
+        return
+    await store.write("a", LONG)
+    tag = (await store.stat("a")).tag
+    for start, length in ((0, len(LONG)), (7, 3), (100, 3_000_000)):
+        received = Received()
+        await store.stream("a", start, length, tag, len(LONG), received)
+        assert received.data == LONG[start : start + length]
+
+
+async def test_a_stream_of_another_version_fails(store: Store) -> None:
+    if not isinstance(store, StreamingStore):
+        return
+    await store.write("a", b"old")
+    before = await store.stat("a")
+    await store.write("a", b"newer")
+    with pytest.raises(Changed):
+        await store.stream("a", 0, 3, before.tag, before.size, Received())
+    after = await store.stat("a")
+    with pytest.raises((Changed, Corrupt)):
+        await store.stream("a", 0, 9, after.tag, after.size, Received())
+    with pytest.raises(NotFound):
+        await store.stream("none", 0, 3, before.tag, before.size, Received())
+
+
+async def test_a_stream_ends_with_the_error_of_what_it_is_passed_on_to(store: Store) -> None:
+    if not isinstance(store, StreamingStore):
+        return
+    await store.write("a", LONG)
+    entry = await store.stat("a")
+
+    def receive(data: memoryview, position: int) -> None:
+        raise Refused.of("the volume is full")
+
+    with pytest.raises(Refused, match="the volume is full"):
+        await store.stream("a", 0, entry.size, entry.tag, entry.size, receive)
+    assert bytes(await store.read("a")) == LONG

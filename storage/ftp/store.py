@@ -26,12 +26,14 @@ from podferry.storage.ftp.transfers import ReadRange, delete_file, exists, write
 from podferry.storage.ftp.worker_threads import WorkerThreads
 from podferry.storage.object_names import checked_name
 from podferry.storage.retries import pauses
-from podferry.storage.store import Body, StoreConfig, WriteMode
+from podferry.storage.store import Body, Receive, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.walk import Directory, Walk, children_of
 from podferry.storage.write_body import BodySource
 
 T = TypeVar("T")
+STREAM_BYTES = 64 << 20
+"""What the server has sent behind the end of a range is wasted: some megabytes, and a new data connection."""
 MAX_FILE_BYTES = 1 << 62
 CUTS = (ConnectionError, TimeoutError, EOFError, ftplib.error_temp, ftplib.error_proto)
 """After these, another session may succeed."""
@@ -44,6 +46,7 @@ class FtpStore:
     multipart = None
     request_builder = None
     server_copy = None
+    stream_bytes = STREAM_BYTES
 
     def __init__(self, uri: Uri, config: StoreConfig, limits: Limits = LIMITS) -> None:
         """Open the store; sends nothing.
@@ -80,6 +83,13 @@ class FtpStore:
         """See `Store.read`. After a lost connection, what has not arrived is read over a new one."""
         reading = ReadRange(self._location, checked_name(name), (start, length, tag, size))
         return await self._call(name, reading.run)
+
+    async def stream(
+        self, name: str, start: int, length: int, tag: str, size: int | None, receive: Receive
+    ) -> None:
+        """See `StreamingStore.stream`."""
+        reading = ReadRange(self._location, checked_name(name), (start, length, tag, size), receive)
+        await self._call(name, reading.run)
 
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
         """See `Store.write`. Not repeated after a lost connection: the body is read once."""

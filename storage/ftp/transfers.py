@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ftplib
+import socket
 import ssl
 from contextlib import suppress
 
@@ -12,8 +13,11 @@ from podferry.storage.errors.translate import StoreLocation, check_listed, store
 from podferry.storage.ftp.directories import explained, file_entry, path_of
 from podferry.storage.ftp.session import FtpSession
 from podferry.storage.object_names import temporary_name
+from podferry.storage.store import Receive
 from podferry.storage.write_body import BodySource
 
+CHUNK_BYTES = 512 * 1024
+"""Received before they are passed on: they stay in the processor's cache until they are in the file."""
 NOT_STORED = ("550", "553", "450", "451")
 """Replies to a name that cannot be written, such as one whose directory is missing."""
 
@@ -25,31 +29,38 @@ class ReadRange:
         location: Of the store, for messages.
         name: Of the file.
         wanted: Start, length, tag and size: see `Store.read`.
+        receive: What takes the bytes as they arrive; None to collect them.
     """
 
     def __init__(
-        self, location: StoreLocation, name: str, wanted: tuple[int, int | None, str, int | None]
+        self,
+        location: StoreLocation,
+        name: str,
+        wanted: tuple[int, int | None, str, int | None],
+        receive: Receive | None = None,
     ) -> None:
         self._location, self._name, self._path = location, name, path_of(location.uri, name)
         self._start, self._length, self._tag, self._size = wanted
-        self._data: bytearray | None = None
+        self._receive, self._data = receive, memoryview(b"")
+        self._total: int | None = None
         self._arrived = 0
         self._seen: Entry | None = None
         self._found: int | None = None
 
     def run(self, session: FtpSession) -> memoryview:
-        """Read what has not arrived.
+        """Read what has not arrived; the bytes, unless `receive` took them.
 
         Raises:
             Changed: It is not what was listed.
             Corrupt: It ends too early.
             ftplib.Error, OSError, EOFError: The server's error, or that of the connection.
         """
-        if self._data is None:
-            self._data = bytearray(self._length_to_read(session))
+        if self._total is None:
+            self._total = self._length_to_read(session)
+            self._data = memoryview(bytearray(self._total if self._receive is None else 0))
         try:
-            if self._data:
-                self._transfer(session, memoryview(self._data))
+            if self._total:
+                self._transfer(session, self._total)
         except ftplib.error_perm as error:
             raise explained(session, self._path, error) from error
         # After the bytes: a file that changed meanwhile shows it.
@@ -57,9 +68,9 @@ class ReadRange:
         check_listed(self._location, entry, self._tag, self._size)
         if self._seen is not None and self._seen != entry:
             raise store_error("changed", self._location, self._name, f"tag {entry.tag}, was {self._seen.tag}")
-        if self._arrived < len(self._data) or self._start > entry.size:
+        if self._arrived < self._total or self._start > entry.size:
             raise self._short(entry.size)
-        return memoryview(self._data)
+        return self._data
 
     def _length_to_read(self, session: FtpSession) -> int:
         if self._length is not None and self._size is not None and self._tag:
@@ -71,27 +82,40 @@ class ReadRange:
             raise self._short(self._seen.size)
         return length
 
-    def _transfer(self, session: FtpSession, view: memoryview) -> None:
-        """Fill the rest of the buffer. The transfer is ended early if the file goes further."""
+    def _transfer(self, session: FtpSession, total: int) -> None:
+        """Read the rest. The transfer is ended early if the file goes further."""
         start = self._start + self._arrived
         data = session.transfercmd(f"RETR {self._path}", start or None)
         with data:
-            while self._arrived < len(view):
-                count = data.recv_into(view[self._arrived :])
-                if not count:
-                    break
-                self._arrived += count
-            whole = self._size is not None and self._start + len(view) == self._size
-            if self._arrived == len(view) and not (whole and not data.recv(1)):
+            if self._receive is None:
+                self._arrived += _fill(self._data[self._arrived :], data)
+            else:
+                self._pass_on(data, total, self._receive)
+            whole = self._size is not None and self._start + total == self._size
+            if self._arrived == total and not (whole and not data.recv(1)):
                 session.end_early(data)
             else:
                 session.end(data)
                 self._found = self._start + self._arrived
 
+    def _pass_on(self, data: socket.socket, total: int, receive: Receive) -> None:
+        buffer = memoryview(bytearray(min(CHUNK_BYTES, total - self._arrived)))
+        while count := _fill(buffer[: total - self._arrived], data):
+            receive(buffer[:count], self._arrived)
+            self._arrived += count
+
     def _short(self, size: int) -> Corrupt:
         found = too_short(self._location, self._name, self._start, self._length, f"{size} bytes")
         assert isinstance(found, Corrupt)  # noqa: S101 - the rule says so
         return found
+
+
+def _fill(view: memoryview, data: socket.socket) -> int:
+    """Receive until a buffer is full, or the sender has ended: how many bytes."""
+    filled = 0
+    while filled < len(view) and (count := data.recv_into(view[filled:])):
+        filled += count
+    return filled
 
 
 def write_file(session: FtpSession, location: StoreLocation, name: str, source: BodySource) -> None:

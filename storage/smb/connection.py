@@ -85,6 +85,10 @@ class Connection(asyncio.BufferedProtocol):
         finally:
             self.calls -= 1
 
+    def reuse(self, response: Response) -> None:
+        """Receive another response where this one is, which nothing reads any more."""
+        self._frames.reuse(response.data)
+
     @property
     def max_payload(self) -> int:
         """Bytes that one request may ask for, so that another one can be on its way."""

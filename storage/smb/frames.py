@@ -11,6 +11,8 @@ BUFFER_BYTES = 256 * 1024
 """For frames of small files. A larger frame gets a buffer of its own, which its reader keeps."""
 MAX_FRAME_BYTES = (1 << 24) - 1
 """The most that the length before a frame can say."""
+MAX_FREE = 16
+"""Buffers of large frames that wait for the next one: zeros in a new one take as long as a copy."""
 LENGTH = 4
 """Bytes of the length before a frame."""
 
@@ -22,6 +24,13 @@ class FrameBuffer:
         self._buffer = memoryview(bytearray(BUFFER_BYTES))
         self._large: memoryview | None = None
         self._filled = 0
+        self._free: list[bytearray] = []
+
+    def reuse(self, frame: memoryview) -> None:
+        """Take the buffer of a large frame back, which nothing reads any more, for another one."""
+        buffer = frame.obj
+        if isinstance(buffer, bytearray) and len(buffer) > BUFFER_BYTES and len(self._free) < MAX_FREE:
+            self._free.append(buffer)
 
     def space(self) -> memoryview:
         """Where the next bytes go."""
@@ -61,7 +70,9 @@ class FrameBuffer:
 
     def _continue_in_own_buffer(self, begin: int, length: int) -> None:
         """Prepare for the rest of a large frame."""
-        self._large = memoryview(bytearray(length))
+        fitting = next((index for index, free in enumerate(self._free) if len(free) >= length), None)
+        buffer = self._free.pop(fitting) if fitting is not None else bytearray(length)
+        self._large = memoryview(buffer)[:length]
         arrived = self._filled - begin
         self._large[:arrived] = self._buffer[begin : self._filled]
         self._filled = arrived

@@ -23,10 +23,14 @@ from podferry.storage.smb.messages import (
     read_bytes,
 )
 from podferry.storage.smb.nt_status import END_OF_FILE, SUCCESS, StatusError
+from podferry.storage.store import Receive
 from podferry.storage.timeouts_and_limits import MIB
 
 MAX_READ_BYTES = 8 * MIB
 """Of one request, as much as servers take."""
+
+STREAMED_BYTES = 2 * MIB
+"""Of one request: they stay in the processor's cache until they are in the file."""
 
 
 def entry_of(name: str, attributes: Attributes) -> Entry:
@@ -83,6 +87,20 @@ class Reader:
         self._check_unchanged(file.attributes, last)
         return data
 
+    async def stream(self, share: Share, start: int, count: int, receive: Receive) -> None:
+        """See `StreamingStore.stream`."""
+        connection = share.connection
+        most = min(STREAMED_BYTES, share.negotiated.max_read, connection.max_payload)
+        file = await opened(connection, self._path)
+        try:
+            self._check_end(self._checked(file.attributes), start, count)
+            for offset in range(0, count, most):
+                end = min(offset + most, count)
+                await self._read_part(connection, file, (start, count), (offset, end), receive)
+        finally:
+            (last,) = await connection.call(close(file.handle))
+        self._check_unchanged(file.attributes, last)
+
     async def _read_at_once(self, connection: Connection, start: int, count: int) -> memoryview:
         first, second, third = await connection.call(
             create(self._path, Access.READ, options=Options.FILE), read(start, count), close()
@@ -102,17 +120,32 @@ class Reader:
     ) -> memoryview:
         data = memoryview(bytearray(count))
 
-        async def fill(offset: int, end: int) -> None:
-            while offset < end:
-                (response,) = await connection.call(read(start + offset, end - offset, file.handle))
-                found = _data(response)
-                if not found:
-                    raise self._shorter(start, count, start + offset)
-                data[offset : offset + len(found)] = found
-                offset += len(found)
+        def take(found: memoryview, offset: int) -> None:
+            data[offset : offset + len(found)] = found
 
-        await asyncio.gather(*(fill(offset, min(offset + most, count)) for offset in range(0, count, most)))
+        parts = ((offset, min(offset + most, count)) for offset in range(0, count, most))
+        span = start, count
+        await asyncio.gather(*(self._read_part(connection, file, span, part, take) for part in parts))
         return data
+
+    async def _read_part(
+        self,
+        connection: Connection,
+        file: Created,
+        span: tuple[int, int],
+        part: tuple[int, int],
+        receive: Receive,
+    ) -> None:
+        """Read a part of a span, from one position in it to another."""
+        (start, count), (offset, end) = span, part
+        while offset < end:
+            (response,) = await connection.call(read(start + offset, end - offset, file.handle))
+            found = _data(response)
+            if not found:
+                raise self._shorter(start, count, start + offset)
+            receive(found, offset)
+            offset += len(found)
+            connection.reuse(response)
 
     def _checked(self, attributes: Attributes) -> Entry:
         entry = entry_of(self._name, attributes)

@@ -23,9 +23,9 @@ from podferry.storage.smb.file_names import server_path
 from podferry.storage.smb.login import Share
 from podferry.storage.smb.messages import Access, Options, close, create, created
 from podferry.storage.smb.options import SmbOptions, read_options
-from podferry.storage.smb.reads import Reader, answered, entry_of
+from podferry.storage.smb.reads import MAX_READ_BYTES, Reader, answered, entry_of
 from podferry.storage.smb.writes import Writer
-from podferry.storage.store import Body, StoreConfig, WriteMode
+from podferry.storage.store import Body, Receive, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.walk import Directory, Walk, children_of
 from podferry.storage.write_body import BodySource, as_bytes
@@ -35,6 +35,10 @@ CONCURRENT_CALLS = 16
 """Directories listed, or files deleted, at a time."""
 
 
+CONCURRENT_STREAMS = 16
+"""Each has one request of a MiB on its way, as much as two connections with some latency need."""
+
+
 class SmbStore:
     """A directory of a share. Nothing is sent before the first call."""
 
@@ -42,6 +46,7 @@ class SmbStore:
     multipart = None
     server_copy = None
     request_builder = None
+    stream_bytes = MAX_READ_BYTES
 
     def __init__(self, uri: Uri, config: StoreConfig = StoreConfig(), limits: Limits = LIMITS) -> None:  # noqa: B008
         self.uri = uri
@@ -51,6 +56,7 @@ class SmbStore:
         self._base = server_path(uri.key.partition("/")[2])
         self._connections = Connections(self._options, limits)
         self._lister = Lister(uri)
+        self._streams = asyncio.Semaphore(CONCURRENT_STREAMS)
         self._writer = Writer(self._location, self._base, self._lister)
 
     def _options(self) -> SmbOptions:
@@ -93,6 +99,14 @@ class SmbStore:
         """See `Store.read`."""
         reader = Reader(self._location, name, self._path(name), tag, size)
         return await self._run(name, lambda share: reader.read(share, start, length))
+
+    async def stream(
+        self, name: str, start: int, length: int, tag: str, size: int | None, receive: Receive
+    ) -> None:
+        """See `StreamingStore.stream`."""
+        reader = Reader(self._location, name, self._path(name), tag, size)
+        async with self._streams:
+            await self._run(name, lambda share: reader.stream(share, start, length, receive))
 
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
         """See `Store.write`."""

@@ -35,3 +35,17 @@ def test_whatever_the_pieces(sizes, piece):
 def test_a_length_that_none_has(length):
     with pytest.raises(ProtocolError, match="SMB 2"):
         pushed(FrameBuffer(), length.to_bytes(4, "big") + bytes(100), 104)
+
+
+def test_a_buffer_that_is_free_is_used_for_the_next_large_frame():
+    buffer, size = FrameBuffer(), 400_000
+    frames = []
+    for length in (size, size - 100, size + 1):
+        data = memoryview(bytes([len(frames) + 1]) * length)
+        for piece in (length.to_bytes(4, "big"), data[:100], data[100:]):
+            buffer.space()[: len(piece)] = piece
+            frames += buffer.arrived(len(piece))
+        assert bytes(frames[-1]) == bytes(data)
+        buffer.reuse(frames[-1])
+    assert frames[1].obj is frames[0].obj
+    assert frames[2].obj is not frames[0].obj
