@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-PACKAGES = contract storage sidecar webhook trainer components cli pipelines
+PACKAGES = contract storage sidecar webhook cache trainer components cli pipelines
 # A stamp per extra: setup is skipped until the requirements change.
 STAMP = $(VENV)/.installed-
 INSTALLED = build/installed

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from setuptools import setup
 
-FOLDERS = ("contract", "storage", "sidecar", "webhook", "trainer", "components", "cli", "pipelines")
+FOLDERS = ("contract", "storage", "sidecar", "webhook", "cache", "trainer", "components", "cli", "pipelines")
 HERE = Path(__file__).parent
 
 

@@ -15,6 +15,7 @@ from podferry.contract.suggest import did_you_mean
 
 VERBS = {
     "agent": "Run the agent: the command of the sidecar.",
+    "cache": "Fetch a dataset once, and serve it to the pods near it.",
     "checkpoint": "Mark a checkpoint as complete: `checkpoint done STEP`.",
     "checkpoints": "List, inspect, verify, confirm, restore, export and remove checkpoints.",
     "dataset": "List, inspect, freeze, download, sync and pack datasets.",
@@ -31,6 +32,7 @@ VERBS = {
 """All verbs with their help."""
 MODULES = {
     "agent": "agent.agent",
+    "cache": "cache.cache",
     "checkpoints": "checkpoints.checkpoints",
     "dataset": "dataset.dataset",
     "doctor": "doctor",

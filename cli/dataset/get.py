@@ -13,6 +13,7 @@ from typing import Any
 
 import uvloop
 
+from podferry.contract.cache_api import Holder
 from podferry.contract.errors import FerryError, InvalidSpec, Problem, Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.status import AgentPhase, DatasetStatus, Status
@@ -34,7 +35,7 @@ again to resume: it fetches what is missing, continues partial files, and remove
 longer has. podferry keeps its state in DIRECTORY.podferry, next to DIRECTORY."""
 OPTIONS_OF_GET = (
     *("dataset", "dataset_path", "--include", "--exclude", "--shard", "--unpack", "--file-mode"),
-    *("--endpoint", "--region", "--secret-dir"),
+    *("--endpoint", "--region", "--secret-dir", "--cache"),
 )
 
 
@@ -44,7 +45,7 @@ def main(arguments: list[str]) -> int:
     started = time.monotonic()
     _load_checksums(options["dataset"] or "")
     prefork()
-    job = _dataset_job(options, options.pop("secret_dir"))
+    job = _dataset_job(options, options.pop("secret_dir"), options.pop("cache"))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_download(job))
     print(summary(job.status, time.monotonic() - started))
@@ -71,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     return add_options(parser, *OPTIONS_OF_GET)
 
 
-def _dataset_job(options: dict[str, Any], secret_dir: Path | None) -> DatasetJob:
+def _dataset_job(options: dict[str, Any], secret_dir: Path | None, cache: str | None) -> DatasetJob:
     # The base directory is for datasets without a path, and this one has a path.
     try:
         [spec] = local_spec(options, [], Path()).datasets
@@ -79,7 +80,8 @@ def _dataset_job(options: dict[str, Any], secret_dir: Path | None) -> DatasetJob
         raise InvalidSpec(*map(_name_arguments, error.problems)) from None
     directory = Path(spec.path)
     InvalidSpec.raise_any(filter(None, [ensure_dir(directory)]))
-    placement = DatasetPlacement(directory, sibling_dir(directory), secret_dir)
+    holder = Holder(cache) if cache is not None else None
+    placement = DatasetPlacement(directory, sibling_dir(directory), secret_dir, holder=holder)
     return DatasetJob(spec, placement, PrefetchSettings())
 
 

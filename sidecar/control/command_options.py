@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from podferry.contract.annotation_values import parse_endpoint
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.http_api import AGENT_VARIABLE
 from podferry.sidecar.config.local_path import parse_directory
@@ -21,6 +22,13 @@ NO_AGENT = f"no agent: neither --agent nor {AGENT_VARIABLE} is set, as `podferry
 def _directory(text: str) -> Path:
     try:
         return parse_directory(text)
+    except InvalidSpec as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _endpoint(text: str) -> str:
+    try:
+        return parse_endpoint(text)
     except InvalidSpec as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
@@ -40,6 +48,7 @@ OPTIONS = {
     "--endpoint": ("URL", "URL of the object store"),
     "--region": ("NAME", "region of the object store"),
     "--secret-dir": ("DIRECTORY", "directory with one file per credential, like a mounted Secret"),
+    "--cache": ("URL", "address of a cache to ask for the files first, such as http://127.0.0.1:8091"),
 }
 """Metavariable and help, by the option's or positional's name."""
 PARSING: Mapping[str, Mapping[str, Any]] = {
@@ -47,6 +56,7 @@ PARSING: Mapping[str, Mapping[str, Any]] = {
     "--include": {"action": "append", "default": []},
     "--exclude": {"action": "append", "default": []},
     "--secret-dir": {"type": _directory},
+    "--cache": {"type": _endpoint},
 }
 """More arguments of `argparse.ArgumentParser.add_argument`."""
 

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from podferry.contract.cache_api import Holder
 from podferry.contract.dataset_volume import unknown_size
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused
 from podferry.contract.location_guards import LocationGuards
+from podferry.contract.manifest import Manifest
 from podferry.contract.memory_sum import dataset_volume_of
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import DatasetSpec, Medium, Unpack
@@ -19,6 +21,7 @@ from podferry.sidecar.dataset.fit_check import SizedPlan, surely_fits
 from podferry.sidecar.dataset.listing_overlap import EntryQueue, ListingOverlap
 from podferry.sidecar.dataset.materialize import Materializer
 from podferry.sidecar.dataset.selection import (
+    ListDataset,
     SelectedDataset,
     Selection,
     open_selected,
@@ -29,12 +32,11 @@ from podferry.sidecar.fetch.fetcher import Fetcher
 from podferry.sidecar.fetch.partial_file import count_partial_bytes
 from podferry.sidecar.fetch.plan import plan_fetch
 from podferry.sidecar.fetch.range_reader import FetchContext
-from podferry.sidecar.fetch.source import FetchSource
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.staging.volume_capacity import measure
 from podferry.sidecar.state.progress_log import ProgressLog
 from podferry.storage.listing.by_directory import ignore_entry
-from podferry.storage.listing.dataset import check_frozen
+from podferry.storage.listing.dataset import check_frozen, open_listing
 from podferry.storage.store import StoreConfig
 
 
@@ -49,6 +51,7 @@ class DatasetPlacement:
         in_pod: Whether the kubelet enforces the volume's size.
         alone: Whether no other dataset shares its space.
         guards: For endpoints in the Secret, and data that a manifest names; None to allow all.
+        holder: Where to look for the files first; None to take them from their source.
     """
 
     directory: Path
@@ -57,6 +60,7 @@ class DatasetPlacement:
     in_pod: bool = False
     alone: bool = True
     guards: LocationGuards | None = None
+    holder: Holder | None = None
 
 
 class DatasetJob:
@@ -121,7 +125,9 @@ class DatasetJob:
         overlap = self._overlap = self._overlap or self._start_overlap(selection)
         on_entry = overlap.on_entry if overlap else ignore_entry
         try:
-            dataset = await open_selected(spec.parsed.uri, selection, self.access(), spec.unpack, on_entry)
+            dataset = await open_selected(
+                spec.parsed.uri, selection, self.access(), spec.unpack, on_entry, self._lister(selection)
+            )
         except BaseException:  # including a cancellation: no download may outlive its listing
             if overlap is not None:
                 await overlap.finish(seconds=0.0)
@@ -130,9 +136,20 @@ class DatasetJob:
             await overlap.finish()
         return dataset
 
+    def _lister(self, selection: Selection) -> ListDataset:
+        if self._placement.holder is None:
+            return open_listing
+        # Imported here: `podferry dataset get` must start fast.
+        from podferry.sidecar.dataset.near_listing import listing_near  # noqa: PLC0415
+
+        return listing_near(self._placement.holder, self.spec.parsed, selection)
+
     def _start_overlap(self, selection: Selection) -> ListingOverlap | None:
         spec = self.spec
-        if not self._placement.alone or spec.shard or spec.unpack is Unpack.ALWAYS or any(unknown_size(spec)):
+        placed = self._placement
+        if not placed.alone or placed.holder or spec.shard or spec.unpack is Unpack.ALWAYS:
+            return None
+        if any(unknown_size(spec)):
             return None
         volume, capacity = dataset_volume_of(spec), measure(self._placement.directory)
         if not surely_fits(volume, capacity, self.settings.buffer_bytes):
@@ -191,6 +208,11 @@ class PlannedDataset:
     _materializer: Materializer
     _overlap: ListingOverlap | None
 
+    @property
+    def manifest(self) -> Manifest:
+        """The selected files, before any shard."""
+        return self._dataset.manifest
+
     async def fetch(self, *, log_progress: bool = True) -> None:
         """Fill the staging directory.
 
@@ -208,7 +230,8 @@ class PlannedDataset:
         try:
             async with job.progress.reporting(log_progress=log_progress):
                 rest = await self._materializer.unpack(self.sized.plan, context)
-                await Fetcher(rest, FetchSource(store), job.staging, job.settings, counters=counters).run()
+                source = self._dataset.source
+                await Fetcher(rest, source, job.staging, job.settings, counters=counters).run()
         except (Changed, NotFound, Corrupt) as error:
             if manifest is None:
                 raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 
@@ -14,9 +14,10 @@ from podferry.contract.pack import is_pack
 from podferry.contract.selection import select, shard_of
 from podferry.contract.spec import Shard, Unpack
 from podferry.contract.uri import Uri
+from podferry.sidecar.fetch.source import FetchSource
 from podferry.sidecar.pack.reader import Pack, open_pack
 from podferry.storage.listing.by_directory import OnEntry, ignore_entry
-from podferry.storage.listing.dataset import changed_since, open_listing
+from podferry.storage.listing.dataset import Listing, changed_since, open_listing
 from podferry.storage.store import Store, StoreConfig
 
 MAX_NAMES_SHOWN = 3
@@ -25,6 +26,9 @@ MAX_NAMES_COMPARED = 2000
 """Names compared with a glob: each comparison takes some microseconds, and the first names suffice."""
 MIN_SIMILARITY = 0.3
 """From which a name is suggested: a glob does not contain what its stars match."""
+
+
+ListDataset = Callable[[Uri, StoreConfig, OnEntry], Awaitable[Listing]]
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -69,18 +73,23 @@ class SelectedDataset(msgspec.Struct, frozen=True):
     """An open dataset, and the files selected from it.
 
     Attributes:
-        store: Names are relative to it; close it when done.
+        source: Where the files are fetched from; close its store when done.
         manifest: The selected files; of a pack, the selected members.
         frozen: What a reference's digest identifies: the selected files, but of a pack its objects.
         stored_manifest: The full manifest, if it was read instead of listed.
         pack: Locates the members, if this is a pack that is to be unpacked.
     """
 
-    store: Store
+    source: FetchSource
     manifest: Manifest
     frozen: Manifest
     stored_manifest: Manifest | None = None
     pack: Pack | None = None
+
+    @property
+    def store(self) -> Store:
+        """The names are relative to it."""
+        return self.source.store
 
 
 async def open_selected(
@@ -89,25 +98,35 @@ async def open_selected(
     config: StoreConfig,
     unpack: Unpack = Unpack.NEVER,
     on_entry: OnEntry = ignore_entry,
+    list_dataset: ListDataset = open_listing,
 ) -> SelectedDataset:
     """Open and list a dataset, and select from it: of a pack its members, unless `unpack` is NEVER.
+
+    Args:
+        uri: Of the dataset.
+        config: How to reach it.
+        selection: The files to take.
+        unpack: Which archives are unpacked.
+        on_entry: Called with each entry when it is listed.
+        list_dataset: Opens and lists; see `podferry.storage.listing.dataset.open_listing`.
 
     Raises:
         EmptyDataset: It does not exist, or no file is selected.
         Corrupt: Selected names cannot be files.
     """
-    listing = await open_listing(uri, config, on_entry)
+    listing = await list_dataset(uri, config, on_entry)
+    source = FetchSource(listing.store, checksum_of=listing.checksum_of, origin=listing.origin)
     try:
         if is_pack(listing.entries, unpack):
             frozen = listing.manifest or freeze(listing.uri, listing.entries)
             pack = await open_pack(listing.store, frozen)
             manifest = select_manifest(pack.manifest, uri, selection)
-            return SelectedDataset(listing.store, manifest, frozen, listing.manifest, pack)
+            return SelectedDataset(source, manifest, frozen, listing.manifest, pack)
         if listing.manifest is not None:
             manifest = select_manifest(listing.manifest, uri, selection)
         else:
             manifest = freeze(listing.uri, selection.apply(uri, listing.entries))
-        return SelectedDataset(listing.store, manifest, manifest, listing.manifest)
+        return SelectedDataset(source, manifest, manifest, listing.manifest)
     except FerryError:
         await listing.store.close()
         raise

@@ -52,6 +52,7 @@ class Fetcher:
         self._counters = counters = counters or TransferCounters()
         self._builder = source.store.request_builder
         self._reader = RetryingReader(source.store, settings, counters)
+        self._repairer = RetryingReader(source.origin or source.store, settings, counters)
         # With pools, half of the bytes in flight are theirs.
         self._semaphore = ByteSemaphore(settings.buffer_bytes // (1 if self._builder is None else 2))
         self._fallback: asyncio.Queue[Job | RangedFile | None] = asyncio.Queue()
@@ -141,7 +142,7 @@ class Fetcher:
     async def _fetch(self, item: Job | RangedFile) -> None:
         if isinstance(item, RangedFile):
             entry = self._source.object_of(item.entry)
-            await item.repair(lambda start, length: self._reader.fetch(entry, start, length))
+            await item.repair(lambda start, length: self._repairer.fetch(entry, start, length))
             self._files.publish(item)
             return
         await self._semaphore.acquire(item.length)

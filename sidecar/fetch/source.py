@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from podferry.contract.manifest import Entry
-from podferry.storage.checksum.checksums import Checksum
+from podferry.storage.checksum.checksums import ChecksumOf, unknown_checksum
 from podferry.storage.store import Store
 
 Progress = Callable[[int, int], None]
@@ -21,8 +21,10 @@ class FetchSource(msgspec.Struct, frozen=True):
         store: Holds the objects.
         object_of: Maps a file to its object; for a dataset, one of the same name.
         checksum_of: A file's expected checksum, or None if only the store knows it.
+        origin: Where damaged ranges are fetched again; None for `store`.
     """
 
     store: Store
     object_of: Callable[[Entry], Entry] = lambda entry: entry
-    checksum_of: Callable[[Entry], Checksum | None] = lambda entry: None
+    checksum_of: ChecksumOf = unknown_checksum
+    origin: Store | None = None

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import msgspec
 import xxhash
 
+from podferry.contract.manifest import Entry
 from podferry.storage.multipart import UploadedPart
 
 Buffer = bytes | bytearray | memoryview
@@ -65,6 +66,16 @@ class Checksum(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.value.hex()}"
+
+
+ChecksumOf = Callable[[Entry], Checksum | None]
+"""A file's checksum, or None where only its store knows it."""
+
+
+def unknown_checksum(entry: Entry) -> Checksum | None:
+    """A `ChecksumOf` that knows none."""
+    del entry
+    return None
 
 
 class RunningChecksum(Protocol):

@@ -25,6 +25,7 @@ from podferry.contract.location_guards import source_problem
 from podferry.contract.manifest import Entry, Manifest, decode_manifest, differences, freeze, is_manifest_name
 from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri, parse_uri
+from podferry.storage.checksum.checksums import ChecksumOf, unknown_checksum
 from podferry.storage.credentials.web import without_web_credentials
 from podferry.storage.factory import open_store
 from podferry.storage.listing.by_directory import OnEntry, ignore_entry, list_entries
@@ -47,12 +48,16 @@ class Listing(msgspec.Struct, frozen=True):
         uri: The URI for the dataset's manifest: of a single object its own, not the store's.
         entries: The files.
         manifest: The manifest that the entries come from, or None if they were listed.
+        checksum_of: A file's checksum, if it is known before the file is fetched.
+        origin: Where bytes are fetched that were damaged; None for `store`.
     """
 
     store: Store
     uri: str
     entries: tuple[Entry, ...]
     manifest: Manifest | None = None
+    checksum_of: ChecksumOf = unknown_checksum
+    origin: Store | None = None
 
 
 class Dataset(msgspec.Struct, frozen=True):

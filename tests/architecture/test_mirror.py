@@ -8,9 +8,10 @@ import pytest
 
 from tests.support.package_graph import ROOT
 
-MIRRORED = ("cli", "contract", "sidecar", "storage", "webhook")
+MIRRORED = ("cache", "cli", "contract", "sidecar", "storage", "webhook")
 
 TESTED_ELSEWHERE = {
+    "contract/cache_api.py": "tests/cache/holder/test_server.py",
     "contract/http_api.py": "tests/sidecar/control/test_http_server.py",
     "sidecar/agent/worker.py": "tests/sidecar/agent/test_supervisor.py",
     "sidecar/checkpoint/detect/formats/verdict.py": "tests/sidecar/checkpoint/detect/test_format_checks.py",

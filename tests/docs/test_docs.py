@@ -22,7 +22,7 @@ BLOCK = re.compile(
 )
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 PATH = re.compile(
-    r"`((?:contract|storage|sidecar|webhook|deploy|trainer|components|cli|pipelines)/[\w/]+\.\w+)`"
+    r"`((?:contract|storage|sidecar|webhook|cache|deploy|trainer|components|cli|pipelines)/[\w/]+\.\w+)`"
 )
 TRAIN = """
 import os, pathlib

@@ -13,7 +13,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("contract", "storage", "sidecar", "webhook", "trainer", "components", "cli", "pipelines")
+PACKAGES = ("contract", "storage", "sidecar", "webhook", "cache", "trainer", "components", "cli", "pipelines")
 Graph = Mapping[str, frozenset[str]]
 """What each package imports, itself excluded."""
 

@@ -1,0 +1,1 @@
+"""A holder: keeps datasets staged and verified, and serves them over HTTP."""

@@ -1,0 +1,88 @@
+"""The checksums of a complete stage: computed once, recorded, and compared when a new process adopts it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from podferry.contract.errors import Corrupt, FormatTooNew
+from podferry.contract.manifest import Manifest
+from podferry.contract.versioned_json import decode_document
+from podferry.sidecar.runtime.atomic_file import replace_file
+from podferry.sidecar.runtime.file_digest import update_from_file
+from podferry.storage.checksum.checksums import ChecksumKind, running_checksum
+
+FORMAT = 1
+RECORD = "checksums"
+
+
+class ChecksumRecord(msgspec.Struct, frozen=True):
+    """What a stage held when it was complete.
+
+    Attributes:
+        digest: Of its manifest.
+        checksums: CRC-64/NVME of each file, by name.
+        format: Version of this document.
+    """
+
+    digest: str = ""
+    checksums: Mapping[str, int] = {}
+    format: int = FORMAT
+
+
+def file_checksum(path: Path) -> int:
+    """CRC-64/NVME of a file."""
+    running = running_checksum(ChecksumKind.CRC64NVME)
+    with path.open("rb", buffering=0) as file:
+        update_from_file(running, file)
+    return int.from_bytes(running.digest(), "big")
+
+
+def record_checksums(stage: Path, directory: Path, manifest: Manifest) -> tuple[int, ...]:
+    """The checksums of a complete stage, in the order of its manifest; computes and records the unknown ones.
+
+    Args:
+        stage: The files. Reading them blocks.
+        directory: Where the record is kept.
+        manifest: What the stage holds.
+    """
+    record = _read(directory)
+    known = record.checksums if record.digest == manifest.digest else {}
+    names = [entry.name for entry in manifest.entries]
+    checksums = {name: known[name] if name in known else file_checksum(stage / name) for name in names}
+    if checksums != known:
+        replace_file(directory / RECORD, msgspec.json.encode(ChecksumRecord(manifest.digest, checksums)))
+    return tuple(checksums.values())
+
+
+def remove_damaged(stage: Path, directory: Path) -> list[str]:
+    """Remove the files of an adopted stage that differ from its record: they are fetched again. Blocks.
+
+    Returns:
+        Their names.
+    """
+    record = _read(directory)
+    damaged = [name for name, checksum in record.checksums.items() if _differs(stage / name, checksum)]
+    for name in damaged:
+        (stage / name).unlink(missing_ok=True)
+    if damaged:
+        rest = {name: value for name, value in record.checksums.items() if name not in set(damaged)}
+        replace_file(directory / RECORD, msgspec.json.encode(ChecksumRecord(record.digest, rest)))
+    return damaged
+
+
+def _differs(path: Path, checksum: int) -> bool:
+    try:
+        return file_checksum(path) != checksum
+    except FileNotFoundError:
+        return False
+
+
+def _read(directory: Path) -> ChecksumRecord:
+    path = directory / RECORD
+    try:
+        return decode_document(path.read_bytes(), ChecksumRecord, FORMAT, str(path))
+    except (FileNotFoundError, Corrupt, FormatTooNew):
+        return ChecksumRecord()

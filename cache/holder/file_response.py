@@ -1,0 +1,52 @@
+"""Sends a file, or a range of it: small ones from one read, large ones by the kernel, without a copy here."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from aiohttp import web
+
+from podferry.contract.manifest import Entry
+
+SENDFILE_BYTES = 128 * 1024
+"""From which the kernel sends the file: below, one read and one write cost less than its two more calls."""
+
+
+def requested_range(request: web.Request, size: int) -> tuple[int, int] | None:
+    """Start and length in bytes of a request, or None if no such bytes exist; of several ranges, all."""
+    try:
+        asked = request.http_range
+    except ValueError:  # several ranges, or none that HTTP knows: RFC 9110 lets a server send everything
+        return 0, size
+    start, stop, _ = asked.indices(size)
+    if asked.start is not None and (start >= stop or asked.start >= size):
+        return None
+    return start, stop - start
+
+
+async def send_file(request: web.Request, path: Path, entry: Entry) -> web.StreamResponse:
+    """Respond with the requested part of a file; raises `FileNotFoundError` if it is gone."""
+    found = requested_range(request, entry.size)
+    headers = {"Accept-Ranges": "bytes"}
+    if found is None:
+        return web.Response(status=416, headers={**headers, "Content-Range": f"bytes */{entry.size}"})
+    start, length = found
+    if length < entry.size:
+        headers["Content-Range"] = f"bytes {start}-{start + length - 1}/{entry.size}"
+    status = 206 if length < entry.size else 200
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        if length < SENDFILE_BYTES or request.method == "HEAD":
+            body = os.pread(descriptor, length, start) if request.method != "HEAD" else b""
+            return web.Response(status=status, headers={**headers, "Content-Length": str(length)}, body=body)
+        response = web.StreamResponse(status=status, headers=headers)
+        response.content_length = length
+        await response.prepare(request)
+        transport = request.transport
+        if transport is None:
+            raise ConnectionResetError("the reader has closed the connection")
+        await asyncio.get_running_loop().sendfile(transport, file, start, length, fallback=False)
+        await response.write_eof()
+        return response

@@ -1,0 +1,56 @@
+"""Runs a holder: fills its stages, serves them, until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Sequence
+
+import structlog
+from aiohttp import web
+
+from podferry.cache.holder.holder_stage import HolderStage
+from podferry.cache.holder.server import HolderServer
+from podferry.contract.errors import FerryError
+from podferry.sidecar.runtime.concurrency import merge_errors
+
+log = structlog.get_logger(__name__)
+
+
+async def run_holder(stages: Sequence[HolderStage], listener: socket.socket, node: str) -> None:
+    """Serve and fill until cancelled. A dataset that cannot be fetched does not stop the others.
+
+    Args:
+        stages: The datasets, filled one after the other: each may use all bytes in flight.
+        listener: Where to serve.
+        node: Where it runs, for its status.
+
+    Raises:
+        FerryError: None of them can be fetched.
+    """
+    runner = web.AppRunner(HolderServer(stages, node).application(), access_log=None)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, listener).start()
+        host, port = listener.getsockname()[:2]
+        log.info("serving", address=f"{host}:{port}", datasets=len(stages))
+        await _fill(stages)
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+        for stage in stages:
+            await stage.close()
+
+
+async def _fill(stages: Sequence[HolderStage]) -> None:
+    """Fill them one after the other; raises what is wrong if none can be filled."""
+    failures: list[FerryError] = []
+    for stage in stages:
+        try:
+            await stage.fill()
+        except FerryError as error:
+            failures.append(error)
+            log.error("a dataset cannot be fetched", uri=stage.uri, reason=str(error))
+    error = merge_errors(failures)
+    if error is not None and len(failures) == len(stages):
+        raise error

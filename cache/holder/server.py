@@ -1,0 +1,93 @@
+"""The HTTP handlers of a holder: a thin shell around its stages. Contract: `podferry.contract.cache_api`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from aiohttp import web
+
+from podferry.cache.holder.file_response import send_file
+from podferry.cache.holder.holder_stage import HolderStage
+from podferry.contract import cache_api
+from podferry.contract.cache_api import HolderStatus, Refusal
+from podferry.contract.errors import Problem
+from podferry.contract.versioned_json import encode_json
+
+RETRY_AFTER = {"Retry-After": str(cache_api.RETRY_AFTER_SECONDS)}
+
+
+class HolderServer:
+    """The handlers.
+
+    Args:
+        stages: The datasets.
+        node: Where the holder runs, for its status.
+    """
+
+    def __init__(self, stages: Sequence[HolderStage], node: str) -> None:
+        self._stages, self._node = stages, node
+        self.served_bytes = 0
+
+    def application(self) -> web.Application:
+        """The routes."""
+        app = web.Application()
+        app.router.add_get(cache_api.DATASET_PATH, self.dataset)
+        app.router.add_get(f"{cache_api.FILES_PATH}/{{digest}}/{{name:.+}}", self.file)
+        app.router.add_get(cache_api.STATUS_PATH, self.status)
+        app.router.add_get(cache_api.HEALTH_PATH, self.health)
+        return app
+
+    async def dataset(self, request: web.Request) -> web.Response:
+        """The manifest and checksums of a dataset; waits until the holder has it."""
+        uri = request.query.get("uri", "")
+        stage = next((one for one in self._stages if one.uri == uri), None)
+        if stage is None:
+            remedy = f"It has {', '.join(one.uri for one in self._stages)}"
+            return _json(404, Refusal((Problem("the holder does not have this dataset", uri, remedy),)))
+        await stage.wait(_wait_seconds(request))
+        if stage.complete is not None:
+            return _json(200, stage.complete.document)
+        if stage.failure is not None:
+            return _json(503, Refusal(stage.failure.problems))
+        return _json(202, stage.filling, RETRY_AFTER)
+
+    async def file(self, request: web.Request) -> web.StreamResponse:
+        """A file of a complete dataset, or a range of it."""
+        digest, name = request.match_info["digest"], request.match_info["name"]
+        for stage in self._stages:
+            held = stage.complete
+            if held is None or held.document.manifest.digest != digest or name not in held.entries:
+                continue
+            try:
+                response = await send_file(request, stage.root / name, held.entries[name])
+            except FileNotFoundError:
+                break
+            self.served_bytes += response.content_length or 0
+            return response
+        return _json(404, Refusal((Problem("the holder does not have this file", name),)))
+
+    async def status(self, _: web.Request) -> web.Response:
+        """What it holds."""
+        failures = [stage.failure for stage in self._stages if stage.failure is not None]
+        problems = tuple(problem for failure in failures for problem in failure.problems)
+        complete = tuple(stage.uri for stage in self._stages if stage.complete is not None)
+        datasets = tuple(stage.status for stage in self._stages)
+        return _json(200, HolderStatus(self._node, datasets, complete, problems, self.served_bytes))
+
+    async def health(self, _: web.Request) -> web.Response:
+        """The process runs."""
+        return web.Response(text="ok\n")
+
+
+def _wait_seconds(request: web.Request) -> float:
+    try:
+        seconds = float(request.query.get("wait", "0"))
+    except ValueError:
+        raise web.HTTPBadRequest(text="wait must be a number of seconds\n") from None
+    return min(max(seconds, 0.0), cache_api.MAX_WAIT_SECONDS)
+
+
+def _json(status: int, document: msgspec.Struct, headers: dict[str, str] | None = None) -> web.Response:
+    body = encode_json(document)
+    return web.Response(status=status, body=body, content_type="application/json", headers=headers)

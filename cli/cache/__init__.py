@@ -1,0 +1,1 @@
+"""`podferry cache`: holders, which keep datasets for the pods near them."""

@@ -1,0 +1,110 @@
+"""The HTTP API of a cache holder, version 1: paths and documents.
+
+A holder has datasets for the pods near it, and serves them read-only.
+
+    GET /v1/dataset?uri=URI&wait=S  200 HeldDataset: the holder has all of it, verified
+                                    202 Filling: it is fetching it; responds after S seconds at most
+                                    404 Refusal: it is none of the holder's datasets
+                                    503 Refusal: it cannot be fetched, and why
+    GET /v1/files/DIGEST/NAME       the file's bytes, NAME encoded; `Range` is honored
+    GET /v1/status                  HolderStatus
+    GET /healthz                    200 while the process runs
+
+With tokens, a request without a valid one gets 401, and one of a pod that may not read gets 403.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote, quote_plus
+
+import msgspec
+
+from podferry.contract.errors import Problem
+from podferry.contract.manifest import Manifest
+from podferry.contract.status import DatasetStatus
+
+FORMAT = 1
+DATASET_PATH = "/v1/dataset"
+FILES_PATH = "/v1/files"
+STATUS_PATH = "/v1/status"
+HEALTH_PATH = "/healthz"
+MAX_WAIT_SECONDS = 25.0
+"""Seconds that one request may wait: below the idle time-outs of common proxies."""
+RETRY_AFTER_SECONDS = 1
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """Where a holder is.
+
+    Attributes:
+        url: `http://HOST:PORT`.
+        token: A file with a bearer token, which the kubelet renews; None without.
+    """
+
+    url: str
+    token: Path | None = None
+
+
+class HeldDataset(msgspec.Struct, frozen=True):
+    """A dataset that a holder has completely.
+
+    Attributes:
+        manifest: Its files, as they were listed at the source.
+        checksums: CRC-64/NVME of each file, in the manifest's order: computed when it was verified.
+        listed_at: Unix time in seconds.
+        format: Version of this document.
+    """
+
+    manifest: Manifest
+    checksums: tuple[int, ...]
+    listed_at: float
+    format: int = FORMAT
+
+
+class Filling(msgspec.Struct, frozen=True):
+    """How far a holder is.
+
+    Attributes:
+        bytes: To fetch; 0 while it lists.
+        bytes_done: Fetched so far.
+    """
+
+    bytes: int = 0
+    bytes_done: int = 0
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why a holder serves nothing."""
+
+    problems: tuple[Problem, ...]
+
+
+class HolderStatus(msgspec.Struct, frozen=True):
+    """A holder and its datasets.
+
+    Attributes:
+        node: Name of its node, or of the machine.
+        datasets: Their state.
+        complete: The URIs of those that it serves.
+        problems: Why others cannot be fetched.
+        served_bytes: Sent to readers since the start.
+        format: Version of this document.
+    """
+
+    node: str
+    datasets: tuple[DatasetStatus, ...]
+    complete: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
+    served_bytes: int = 0
+    format: int = FORMAT
+
+
+def dataset_path(uri: str, wait_seconds: float) -> str:
+    """The path and query that ask for a dataset."""
+    return f"{DATASET_PATH}?uri={quote_plus(uri)}&wait={wait_seconds:g}"
+
+
+def file_path(digest: str, name: str) -> str:
+    """The path of a file of the dataset with this digest."""
+    return f"{FILES_PATH}/{digest}/{quote(name)}"

@@ -1,0 +1,68 @@
+"""Lists a dataset whose files a holder may have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from podferry.contract.cache_api import Holder
+from podferry.contract.errors import TemporaryError
+from podferry.contract.manifest import Manifest
+from podferry.contract.uri import Uri
+from podferry.storage.factory import open_store
+from podferry.storage.holder.client import HolderClient, HolderUnavailable
+from podferry.storage.holder.store import HolderStore
+from podferry.storage.lazy_log import warn
+from podferry.storage.listing.dataset import Listing, open_listing
+from podferry.storage.store import Store, StoreConfig
+
+
+async def open_held_listing(
+    holder: Holder, uri: Uri, config: StoreConfig, is_frozen: Callable[[Manifest], bool]
+) -> Listing:
+    """Open and list a dataset, of whose files a holder's are read from there.
+
+    The source is listed, so that changes are seen, unless a frozen reference names what the holder has. The
+    holder's list is used too where the source does not respond.
+
+    Args:
+        holder: Where to look first.
+        uri: Of the dataset.
+        config: How to reach its source.
+        is_frozen: Whether a manifest is what the pod's reference has frozen.
+
+    Raises:
+        FerryError: See `open_listing`.
+    """
+    client = HolderClient(holder)
+    try:
+        held = await client.dataset(str(uri))
+        listing = await _listed(uri, config, held.manifest, is_frozen)
+    except HolderUnavailable as error:
+        await client.close()
+        warn("the cache is not used", uri=str(uri), holder=holder.url, reason=str(error))
+        return await open_listing(uri, config)
+    except BaseException:
+        await client.close()
+        raise
+    store = HolderStore(listing.store, client, held)
+    return msgspec.structs.replace(listing, store=store, checksum_of=store.checksum_of, origin=listing.store)
+
+
+async def _listed(
+    uri: Uri, config: StoreConfig, manifest: Manifest, is_frozen: Callable[[Manifest], bool]
+) -> Listing:
+    if not is_frozen(manifest):
+        try:
+            return await open_listing(uri, config)
+        except TemporaryError as error:
+            what = "the source does not respond: the list of the cache is used"
+            warn(what, uri=str(uri), reason=str(error))
+    return Listing(_source(uri, config, manifest), manifest.uri, manifest.entries)
+
+
+def _source(uri: Uri, config: StoreConfig, manifest: Manifest) -> Store:
+    """The store that the names of a manifest are relative to, without asking it."""
+    is_object = [entry.name for entry in manifest.entries] == [uri.name]
+    return open_store(uri.parent if is_object else uri, config)

@@ -1,0 +1,98 @@
+import asyncio
+
+import msgspec
+import pytest
+from aiohttp import ClientSession
+from aiohttp.test_utils import TestServer
+
+from podferry.cache.holder.server import HolderServer
+from podferry.contract.cache_api import (
+    DATASET_PATH,
+    HEALTH_PATH,
+    STATUS_PATH,
+    Filling,
+    HeldDataset,
+    HolderStatus,
+    Refusal,
+    dataset_path,
+    file_path,
+)
+from podferry.contract.errors import EmptyDataset
+from tests.support.holder_site import holder_stage
+
+ODD = "a b/100%/ü#?&+.txt"
+
+
+@pytest.fixture
+async def site(content, tmp_path):
+    """A stage that is not filled, and what gets a path."""
+    content.objects["d/" + ODD] = b"odd"
+    stage = holder_stage(content.uri, tmp_path / "held")
+    async with TestServer(HolderServer([stage], "n1").application()) as server, ClientSession() as session:
+
+        async def get(path):
+            async with session.get(f"{server.make_url('')}".rstrip("/") + path) as response:
+                return response.status, await response.read()
+
+        yield stage, get
+    await stage.close()
+
+
+async def test_a_complete_dataset_and_its_files(site, content):
+    stage, get = site
+    await stage.fill()
+    status, body = await get(dataset_path(str(content.uri), 0))
+    assert status == 200
+    held = msgspec.json.decode(body, type=HeldDataset)
+    assert held == stage.complete.document
+    for entry in held.manifest.entries:
+        found = await get(file_path(held.manifest.digest, entry.name))
+        assert found == (200, content.objects[f"d/{entry.name}"])
+
+
+async def test_a_dataset_that_is_being_fetched(site, content):
+    stage, get = site
+    status, body = await get(dataset_path(str(content.uri), 0.01))
+    assert (status, msgspec.json.decode(body, type=Filling)) == (202, Filling())
+    waiting = asyncio.create_task(get(dataset_path(str(content.uri), 20)))
+    await stage.fill()
+    assert (await waiting)[0] == 200
+
+
+async def test_a_dataset_that_cannot_be_fetched(site, content):
+    stage, get = site
+    content.objects.clear()
+    with pytest.raises(EmptyDataset):
+        await stage.fill()
+    status, body = await get(dataset_path(str(content.uri), 20))
+    assert status == 503
+    assert "is empty" in str(msgspec.json.decode(body, type=Refusal).problems[0])
+    _, text = await get(STATUS_PATH)
+    assert msgspec.json.decode(text, type=HolderStatus).problems == stage.failure.problems
+
+
+async def test_what_the_holder_does_not_have(site, content):
+    stage, get = site
+    status, body = await get(dataset_path("s3://other/x", 0))
+    assert (status, str(content.uri) in body.decode()) == (404, True)
+    assert (await get(file_path("0" * 64, "b")))[0] == 404
+    await stage.fill()
+    digest = stage.complete.document.manifest.digest
+    for name in ("missing", "a", "..", "../held.podferry/claim", "%2e%2e/held.podferry/claim"):
+        assert (await get(f"/v1/files/{digest}/{name}"))[0] == 404
+    (stage.root / "b").unlink()
+    assert (await get(file_path(digest, "b")))[0] == 404
+
+
+async def test_status_and_health(site, content):
+    stage, get = site
+    await stage.fill()
+    await get(file_path(stage.complete.document.manifest.digest, "a/1"))
+    status = msgspec.json.decode((await get(STATUS_PATH))[1], type=HolderStatus)
+    assert (status.node, status.complete, status.served_bytes) == ("n1", (str(content.uri),), 3)
+    assert status.datasets[0].files_done == 4
+    assert await get(HEALTH_PATH) == (200, b"ok\n")
+
+
+async def test_a_wait_is_a_number(site):
+    assert (await site[1](f"{DATASET_PATH}?uri=x&wait=soon"))[0] in {400, 404}

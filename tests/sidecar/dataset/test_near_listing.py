@@ -1,0 +1,105 @@
+"""A dataset fetched from a holder, with the source behind it."""
+
+import pytest
+
+from podferry.contract.dataset_reference import reference_to
+from podferry.contract.errors import Corrupt, Unavailable
+from podferry.contract.spec import DatasetSpec
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.storage.listing.dataset import list_dataset
+from podferry.storage.memory.store import Fault, MemoryStore
+from tests.support.dataset_site import fetch, held
+from tests.support.holder_site import running_holder
+
+SMALL = PrefetchSettings(range_bytes=1 << 20, processes=1)
+LARGE = bytes(range(256)) * 4 * 4096  # four ranges
+GONE = Unavailable.of("the store does not respond")
+
+
+@pytest.fixture
+async def site(content, tmp_path):
+    content.objects["d/large"] = LARGE
+    (tmp_path / "stage").mkdir()
+    jobs = []
+    async with running_holder(content.uri, tmp_path / "held") as (stage, holder):
+        while stage.complete is None:
+            await stage.wait(0.01)
+        content.calls.clear()
+
+        def job(reference=None, **settings):
+            spec = DatasetSpec(str(reference or content.uri), str(tmp_path / "stage"), **settings)
+            placement = DatasetPlacement(tmp_path / "stage", tmp_path / "claim", holder=holder)
+            jobs.append(DatasetJob(spec, placement, SMALL))
+            return jobs[-1]
+
+        yield job, stage
+        for one in jobs:
+            await one.close()
+
+
+def expected(content):
+    return {name.removeprefix("d/"): data for name, data in content.objects.items()}
+
+
+def reads(content):
+    return sorted({name for call, name in content.calls if call == "read"})
+
+
+async def test_no_byte_is_taken_from_the_source(site, content, tmp_path):
+    job, _ = site
+    status = await fetch(job())
+    assert held(tmp_path / "stage") == expected(content)
+    assert reads(content) == []
+    assert status.transfer.handed_over == 0
+
+
+async def test_changed_and_new_files_are_the_sources(site, content, tmp_path):
+    content.objects["d/a/1"] = b"other"
+    content.objects["d/c"] = b"new"
+    await fetch(site[0]())
+    assert held(tmp_path / "stage") == expected(content)
+    assert reads(content) == ["a/1", "c"]
+
+
+async def test_a_selection_and_a_shard(site, content, tmp_path):
+    await fetch(site[0](include=("a/*",)))
+    assert held(tmp_path / "stage") == {"a/1": b"one", "a/2": b"two"}
+    assert reads(content) == []
+
+
+async def test_a_frozen_dataset_needs_no_source(site, content, tmp_path):
+    frozen = reference_to(await list_dataset(MemoryStore(content.uri)))
+    content.faults += [Fault(call, error=GONE, times=999) for call in ("entries", "read", "stat")]
+    await fetch(site[0](frozen))
+    assert held(tmp_path / "stage") == expected(content)
+
+
+async def test_damaged_files_at_the_holder_are_the_sources(site, content, tmp_path):
+    job, stage = site
+    (stage.root / "a/1").write_bytes(b"0ne")
+    with (stage.root / "large").open("r+b") as file:
+        file.seek(2_500_000)
+        file.write(b"damaged")
+    await fetch(job())
+    assert held(tmp_path / "stage") == expected(content)
+    assert reads(content) == ["a/1", "large"]
+
+
+async def test_damage_is_named_if_the_source_is_away(site, content):
+    job, stage = site
+    frozen = reference_to(await list_dataset(MemoryStore(content.uri)))
+    (stage.root / "a/1").write_bytes(b"0ne")
+    content.faults += [Fault("read", error=GONE, times=999)]
+    with pytest.raises((Corrupt, Unavailable)):
+        await fetch(job(frozen))
+
+
+async def test_a_holder_that_loses_its_files_costs_only_time(site, content, tmp_path):
+    job, stage = site
+    planned = await job().plan()
+    for path in [*stage.root.rglob("*")]:
+        if path.is_file():
+            path.unlink()
+    await planned.fetch()
+    assert held(tmp_path / "stage") == expected(content)

@@ -1,0 +1,3 @@
+from tests.sidecar.dataset.conftest import content
+
+__all__ = ["content"]

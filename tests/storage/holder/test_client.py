@@ -1,0 +1,126 @@
+import msgspec
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from podferry.contract.cache_api import DATASET_PATH, FILES_PATH, Filling, HeldDataset, Holder, Refusal
+from podferry.contract.errors import Problem
+from podferry.contract.manifest import Entry, freeze
+from podferry.storage.holder import client as holder_client
+from podferry.storage.holder.client import HolderClient, HolderUnavailable
+from tests.support.manual_clock import Clock
+from tests.support.reserved_port import reserved_port
+
+HELD = HeldDataset(freeze("s3://a/b", [Entry("x", 3, "t")]), (5,), 0.0)
+
+
+class Answers:
+    """A server that gives the scripted answers in turn, the last one for ever."""
+
+    def __init__(self, *answers):
+        self.answers, self.seen = list(answers), []
+
+    async def respond(self, request):
+        self.seen.append(request)
+        status, body = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return web.Response(
+            status=status, body=body if isinstance(body, bytes) else msgspec.json.encode(body)
+        )
+
+
+@pytest.fixture
+async def serve():
+    made = []
+
+    async def serving(*answers, **settings):
+        app = web.Application()
+        script = Answers(*answers)
+        app.router.add_get(DATASET_PATH, script.respond)
+        app.router.add_get(f"{FILES_PATH}/{{digest}}/{{name:.+}}", script.respond)
+        server = TestServer(app)
+        await server.start_server()
+        client = HolderClient(Holder(str(server.make_url("/")), settings.pop("token", None)), **settings)
+        made.append((server, client))
+        return client, script.seen
+
+    yield serving
+    for server, client in made:
+        await client.close()
+        await server.close()
+
+
+async def test_it_waits_while_the_holder_fetches(serve):
+    client, seen = await serve((202, Filling(9, 3)), (202, Filling(9, 6)), (200, HELD))
+    shown = []
+    assert await client.dataset("s3://a/b?region=x", shown.append) == HELD
+    assert shown == [Filling(9, 3), Filling(9, 6)]
+    assert seen[0].query["uri"] == "s3://a/b?region=x"
+
+
+async def test_a_holder_without_progress_is_given_up(serve):
+    clock = Clock()
+    client, _ = await serve((202, Filling(9, 3)), now=clock)
+    with pytest.raises(HolderUnavailable, match="no progress for 60 s: 3 of 9 bytes"):
+        await client.dataset("s3://a/b", lambda filling: setattr(clock, "now", clock.now + 40))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "reason"),
+    [
+        (404, Refusal((Problem("the holder does not have this dataset", "s3://a/b"),)), "does not have this"),
+        (503, Refusal((Problem("the bucket is missing"),)), "the bucket is missing"),
+        (401, b"<html>", "HTTP 401"),
+        (200, b"{", "not a valid held dataset"),
+        (200, b'{"format": 99}', "later podferry"),
+        (200, msgspec.structs.replace(HELD, checksums=()), "0 checksums of 1 files"),
+    ],
+)
+async def test_other_answers_name_the_reason(serve, status, body, reason):
+    client, _ = await serve((status, body))
+    with pytest.raises(HolderUnavailable, match=reason):
+        await client.dataset("s3://a/b")
+
+
+async def test_nobody_listens():
+    with reserved_port() as port:
+        client = HolderClient(Holder(f"http://127.0.0.1:{port}"))
+        with pytest.raises(HolderUnavailable, match="it does not respond"):
+            await client.dataset("s3://a/b")
+        assert await client.read("0" * 64, "x", 0, 3) is None
+        await client.close()
+
+
+async def test_a_range(serve):
+    client, seen = await serve((206, b"abc"))
+    assert await client.read("0" * 64, "a b/#", 4, 3) == b"abc"
+    assert seen[0].match_info["name"] == "a b/#"
+    assert seen[0].headers["Range"] == "bytes=4-6"
+
+
+@pytest.mark.parametrize(
+    "answer", [(206, b"ab"), (206, b"abcd"), (200, b"abcdefg"), (404, b""), (202, b"abc")]
+)
+async def test_any_other_answer_is_no_range(serve, answer):
+    client, _ = await serve(answer)
+    assert await client.read("0" * 64, "x", 4, 3) is None
+
+
+async def test_the_token_is_read_again(serve, tmp_path, monkeypatch):
+    monkeypatch.setattr("podferry.storage.credentials.refresh.REFRESH_SECONDS", 0.0)
+    token = tmp_path / "token"
+    token.write_text("one\n")
+    client, seen = await serve((200, HELD), token=token)
+    await client.dataset("s3://a/b")
+    token.write_text("two")
+    await client.dataset("s3://a/b")
+    assert [request.headers["Authorization"] for request in seen] == ["Bearer one", "Bearer two"]
+
+
+async def test_a_missing_token_is_named(serve, tmp_path):
+    client, _ = await serve((200, HELD), token=tmp_path / "none")
+    with pytest.raises(HolderUnavailable, match="the token for the cache cannot be read"):
+        await client.dataset("s3://a/b")
+
+
+def test_a_wait_is_shorter_than_a_lost_connection():
+    assert holder_client.LIMITS.stall_seconds > holder_client.WAIT_SECONDS

@@ -1,0 +1,84 @@
+import pytest
+
+from podferry.contract.cache_api import Holder
+from podferry.contract.errors import EmptyDataset, Unavailable
+from podferry.contract.uri import parse_uri
+from podferry.storage.holder.listing import open_held_listing
+from podferry.storage.holder.store import HolderStore
+from podferry.storage.memory.store import Fault, MemoryStore
+from podferry.storage.store import StoreConfig
+from tests.support.holder_site import running_holder
+
+GONE = Fault("entries", error=Unavailable.of("the store does not respond"), times=99)
+
+
+def calls(content):
+    return {call for call, _ in content.calls}
+
+
+async def listed(holder, uri, *, frozen=False):
+    return await open_held_listing(holder, uri, StoreConfig(), lambda manifest: frozen)
+
+
+@pytest.fixture
+async def holder(content, tmp_path):
+    async with running_holder(content.uri, tmp_path / "held") as (stage, holder):
+        await stage.wait(600)
+        while stage.complete is None:
+            await stage.wait(0.01)
+        content.calls.clear()
+        yield holder
+
+
+async def test_the_source_is_listed_and_files_are_the_holders(holder, content):
+    content.objects["d/new"] = b"new"
+    listing = await listed(holder, content.uri)
+    assert {entry.name for entry in listing.entries} == {"a/1", "a/2", "b", "new"}
+    known = {entry.name for entry in listing.entries if listing.checksum_of(entry) is not None}
+    assert known == {"a/1", "a/2", "b"}
+    assert isinstance(listing.store, HolderStore)
+    assert isinstance(listing.origin, MemoryStore)
+    await listing.store.close()
+
+
+async def test_a_frozen_dataset_is_not_listed(holder, content):
+    listing = await listed(holder, content.uri, frozen=True)
+    assert {entry.name for entry in listing.entries} == {"a/1", "a/2", "b"}
+    assert calls(content) == set()
+    await listing.store.close()
+
+
+async def test_a_source_that_does_not_respond_is_listed_by_the_holder(holder, content):
+    content.faults.append(GONE)
+    listing = await listed(holder, content.uri)
+    assert {entry.name for entry in listing.entries} == {"a/1", "a/2", "b"}
+    assert bytes(await listing.store.read("a/1")) == b"one"
+    await listing.store.close()
+
+
+async def test_a_source_that_is_empty_now_is_an_error(holder, content):
+    content.objects.clear()
+    with pytest.raises(EmptyDataset):
+        await listed(holder, content.uri)
+
+
+async def test_without_a_holder_the_source_is_used(content):
+    listing = await listed(Holder("http://127.0.0.1:9"), content.uri)
+    assert isinstance(listing.store, MemoryStore)
+    await listing.store.close()
+
+
+async def test_a_holder_of_other_datasets_is_not_used(holder, content):
+    listing = await listed(holder, parse_uri(f"{content.uri}/a"))
+    assert isinstance(listing.store, MemoryStore)
+    await listing.store.close()
+
+
+async def test_a_single_object_is_relative_to_its_parent(content, tmp_path):
+    uri = content.uri / "a/1"
+    async with running_holder(uri, tmp_path / "held") as (_, holder):
+        listing = await listed(holder, uri, frozen=True)
+        [entry] = listing.entries
+        assert bytes(await listing.origin.read(entry.name)) == b"one"
+        assert bytes(await listing.store.read(entry.name)) == b"one"
+        await listing.store.close()

@@ -1,0 +1,45 @@
+"""A holder in this process, and a source in memory for it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from podferry.cache.holder.holder import run_holder
+from podferry.cache.holder.holder_stage import HolderStage
+from podferry.contract.cache_api import Holder
+from podferry.contract.spec import DatasetSpec, Unpack
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+
+
+class RunningHolder(NamedTuple):
+    stage: HolderStage
+    holder: Holder
+
+
+def holder_stage(uri: object, root: Path) -> HolderStage:
+    """The stage of a holder in a directory, which is created."""
+    root.mkdir(exist_ok=True)
+    placement = DatasetPlacement(root, root.with_name(f"{root.name}.podferry"))
+    spec = DatasetSpec(str(uri), str(root), unpack=Unpack.NEVER)
+    job = lambda: DatasetJob(spec, placement, PrefetchSettings())  # noqa: E731
+    return HolderStage(str(uri), job, root, placement.ownership)
+
+
+@asynccontextmanager
+async def running_holder(uri: object, root: Path) -> AsyncIterator[RunningHolder]:
+    """A holder that serves; its dataset may not be complete yet."""
+    stage = holder_stage(uri, root)
+    listener = socket.create_server(("127.0.0.1", 0))
+    running = asyncio.create_task(run_holder([stage], listener, "this machine"))
+    await asyncio.sleep(0)
+    try:
+        yield RunningHolder(stage, Holder(f"http://127.0.0.1:{listener.getsockname()[1]}"))
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
