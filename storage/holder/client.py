@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from http.client import HTTPException, HTTPResponse
@@ -22,6 +23,9 @@ MAX_DOCUMENT_BYTES = 1024 * MIB
 """Some ten million files."""
 WAIT_SECONDS = 10.0
 """Of one request: below the time without a byte after which a connection counts as lost."""
+START_SECONDS = 3.0
+"""For a holder to listen: it may have been started with its readers."""
+START_PAUSE_SECONDS = 0.1
 STALL_SECONDS = 60.0
 """Without progress of a holder, until a reader takes the source: a store's own retries take less."""
 
@@ -51,6 +55,7 @@ class HolderClient:
             HolderUnavailable: It has no such dataset, cannot fetch it, or makes no progress.
         """
         seen, since = Filling(), self._now()
+        await self._wait_until_it_listens()
         while True:
             path = cache_api.dataset_path(uri, WAIT_SECONDS)
             status, _, body = await self._get(path, {}, MAX_DOCUMENT_BYTES)
@@ -65,6 +70,18 @@ class HolderClient:
                 done = f"{seen.bytes_done} of {seen.bytes} bytes"
                 raise HolderUnavailable(f"no progress for {STALL_SECONDS:.0f} s: {done}")
             on_filling(filling)
+
+    async def _wait_until_it_listens(self) -> None:
+        until = self._now() + START_SECONDS
+        while True:
+            try:
+                await self._get(cache_api.HEALTH_PATH, {}, MIB)
+            except HolderUnavailable:
+                if self._now() > until:
+                    raise
+                await asyncio.sleep(START_PAUSE_SECONDS)
+            else:
+                return
 
     async def read(self, digest: str, name: str, start: int, length: int) -> memoryview | None:
         """A range of a file, or None if the holder does not send exactly that."""

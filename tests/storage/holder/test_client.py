@@ -1,9 +1,19 @@
+import asyncio
+
 import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from podferry.contract.cache_api import DATASET_PATH, FILES_PATH, Filling, HeldDataset, Holder, Refusal
+from podferry.contract.cache_api import (
+    DATASET_PATH,
+    FILES_PATH,
+    HEALTH_PATH,
+    Filling,
+    HeldDataset,
+    Holder,
+    Refusal,
+)
 from podferry.contract.errors import Problem
 from podferry.contract.manifest import Entry, freeze
 from podferry.storage.holder import client as holder_client
@@ -12,6 +22,10 @@ from tests.support.manual_clock import Clock
 from tests.support.reserved_port import reserved_port
 
 HELD = HeldDataset(freeze("s3://a/b", [Entry("x", 3, "t")]), (5,), 0.0)
+
+
+async def respond_ok(_):
+    return web.Response()
 
 
 class Answers:
@@ -36,6 +50,7 @@ async def serve():
         app = web.Application()
         script = Answers(*answers)
         app.router.add_get(DATASET_PATH, script.respond)
+        app.router.add_get(HEALTH_PATH, respond_ok)
         app.router.add_get(f"{FILES_PATH}/{{digest}}/{{name:.+}}", script.respond)
         server = TestServer(app)
         await server.start_server()
@@ -81,7 +96,8 @@ async def test_other_answers_name_the_reason(serve, status, body, reason):
         await client.dataset("s3://a/b")
 
 
-async def test_nobody_listens():
+async def test_nobody_listens(monkeypatch):
+    monkeypatch.setattr(holder_client, "START_SECONDS", 0.2)
     with reserved_port() as port:
         client = HolderClient(Holder(f"http://127.0.0.1:{port}"))
         with pytest.raises(HolderUnavailable, match="it does not respond"):
@@ -124,3 +140,16 @@ async def test_a_missing_token_is_named(serve, tmp_path):
 
 def test_a_wait_is_shorter_than_a_lost_connection():
     assert holder_client.LIMITS.stall_seconds > holder_client.WAIT_SECONDS
+
+
+async def test_a_holder_may_start_a_moment_later():
+    app = web.Application()
+    app.router.add_get(HEALTH_PATH, respond_ok)
+    app.router.add_get(DATASET_PATH, Answers((200, HELD)).respond)
+    with reserved_port() as port:
+        client = HolderClient(Holder(f"http://127.0.0.1:{port}"))
+        asking = asyncio.create_task(client.dataset("s3://a/b"))
+        await asyncio.sleep(2 * holder_client.START_PAUSE_SECONDS)
+        async with TestServer(app, port=port):
+            assert await asking == HELD
+        await client.close()
