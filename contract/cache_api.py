@@ -25,6 +25,8 @@ from podferry.contract.manifest import Manifest
 from podferry.contract.status import DatasetStatus
 
 FORMAT = 1
+AUDIENCE = "podferry-cache"
+"""Of the tokens that readers send."""
 DATASET_PATH = "/v1/dataset"
 FILES_PATH = "/v1/files"
 STATUS_PATH = "/v1/status"

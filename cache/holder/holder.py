@@ -10,6 +10,7 @@ import structlog
 from aiohttp import web
 
 from podferry.cache.holder.holder_stage import HolderStage
+from podferry.cache.holder.readers import Readers
 from podferry.cache.holder.server import HolderServer
 from podferry.contract.errors import FerryError
 from podferry.sidecar.runtime.concurrency import merge_errors
@@ -17,18 +18,21 @@ from podferry.sidecar.runtime.concurrency import merge_errors
 log = structlog.get_logger(__name__)
 
 
-async def run_holder(stages: Sequence[HolderStage], listener: socket.socket, node: str) -> None:
+async def run_holder(
+    stages: Sequence[HolderStage], listener: socket.socket, node: str, readers: Readers | None = None
+) -> None:
     """Serve and fill until cancelled. A dataset that cannot be fetched does not stop the others.
 
     Args:
         stages: The datasets, filled one after the other: each may use all bytes in flight.
         listener: Where to serve.
         node: Where it runs, for its status.
+        readers: Who may read; None for everybody who can connect.
 
     Raises:
         FerryError: None of them can be fetched.
     """
-    runner = web.AppRunner(HolderServer(stages, node).application(), access_log=None)
+    runner = web.AppRunner(HolderServer(stages, node, readers).application(), access_log=None)
     await runner.setup()
     try:
         await web.SockSite(runner, listener).start()
@@ -51,6 +55,6 @@ async def _fill(stages: Sequence[HolderStage]) -> None:
         except FerryError as error:
             failures.append(error)
             log.error("a dataset cannot be fetched", uri=stage.uri, reason=str(error))
-    error = merge_errors(failures)
-    if error is not None and len(failures) == len(stages):
-        raise error
+    merged = merge_errors(failures)
+    if merged is not None and len(failures) == len(stages):
+        raise merged

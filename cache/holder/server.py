@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import msgspec
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from podferry.cache.holder.file_response import send_file
 from podferry.cache.holder.holder_stage import HolderStage
+from podferry.cache.holder.readers import Readers, refusal_status
 from podferry.contract import cache_api
 from podferry.contract.cache_api import HolderStatus, Refusal
-from podferry.contract.errors import Problem
+from podferry.contract.errors import FerryError, Problem
 from podferry.contract.versioned_json import encode_json
 
 RETRY_AFTER = {"Retry-After": str(cache_api.RETRY_AFTER_SECONDS)}
@@ -23,20 +25,30 @@ class HolderServer:
     Args:
         stages: The datasets.
         node: Where the holder runs, for its status.
+        readers: Who may read; None for everybody who can connect.
     """
 
-    def __init__(self, stages: Sequence[HolderStage], node: str) -> None:
-        self._stages, self._node = stages, node
+    def __init__(self, stages: Sequence[HolderStage], node: str, readers: Readers | None = None) -> None:
+        self._stages, self._node, self._readers = stages, node, readers
         self.served_bytes = 0
 
     def application(self) -> web.Application:
         """The routes."""
-        app = web.Application()
+        app = web.Application(middlewares=[self._authorize])
         app.router.add_get(cache_api.DATASET_PATH, self.dataset)
         app.router.add_get(f"{cache_api.FILES_PATH}/{{digest}}/{{name:.+}}", self.file)
         app.router.add_get(cache_api.STATUS_PATH, self.status)
         app.router.add_get(cache_api.HEALTH_PATH, self.health)
         return app
+
+    @web.middleware
+    async def _authorize(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if self._readers is not None and request.path != cache_api.HEALTH_PATH:
+            try:
+                await self._readers.check(request.headers.get("Authorization", ""))
+            except FerryError as error:
+                return _json(refusal_status(error), Refusal(error.problems))
+        return await handler(request)
 
     async def dataset(self, request: web.Request) -> web.Response:
         """The manifest and checksums of a dataset; waits until the holder has it."""

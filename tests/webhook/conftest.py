@@ -79,6 +79,7 @@ class ApiServer:
         self.cluster, self._account = cluster, account
         self.status: int | None = None
         self.patches: list[Any] = []
+        self.reviews: list[Any] = []
 
     def application(self) -> web.Application:
         app = web.Application(middlewares=[self._guard])
@@ -92,7 +93,14 @@ class ApiServer:
         app.router.add_get(configuration, self._configuration)
         app.router.add_patch(configuration, self._trust)
         app.router.add_get("/api/v1/namespaces/{name}", self._namespace)
+        app.router.add_post("/apis/authentication.k8s.io/v1/tokenreviews", self._review_token)
         return app
+
+    async def _review_token(self, request: web.Request) -> web.Response:
+        review = await request.json()
+        self.reviews.append(review)
+        status = {"authenticated": True} if review["spec"]["token"] == "good" else {}
+        return web.json_response({**review, "status": status}, status=201)
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Any) -> web.StreamResponse:

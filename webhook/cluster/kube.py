@@ -140,6 +140,13 @@ class KubeClient:
         found = await self._request("GET", f"/api/v1/namespaces/{name}")
         return found.get("metadata", {}).get("labels") or {}
 
+    async def review_token(self, token: str, audience: str) -> dict[str, Any]:
+        """The status of a TokenReview. Needs `create` on `tokenreviews`."""
+        spec = {"token": token, "audiences": [audience]}
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": spec}
+        found = await self._request("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review)
+        return found.get("status") or {}
+
     async def _request(
         self, method: str, path: str, body: Any = None, kind: str = "application/json"
     ) -> dict[str, Any]:
@@ -163,11 +170,13 @@ class KubeClient:
             raise Unavailable.of(what, str(error) or type(error).__name__) from error
 
 
-def in_cluster_url(environ: Mapping[str, str] = os.environ) -> str:
+def in_cluster_url(
+    environ: Mapping[str, str] = os.environ,
+    remedy: str = "Run it in a cluster, or pass --certificate and --key",
+) -> str:
     """The API server's URL, from every pod's environment. Raises `InvalidSpec` if this is not a pod."""
     host, port = (environ.get(f"KUBERNETES_SERVICE_{name}") for name in ("HOST", "PORT"))
     if not host or not port:
-        remedy = "Run it in a cluster, or pass --certificate and --key"
         raise InvalidSpec.of("KUBERNETES_SERVICE_HOST is not set: this is not a pod", remedy=remedy)
     return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 

@@ -5,8 +5,10 @@ import pytest
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
+from podferry.cache.holder.readers import Readers
 from podferry.cache.holder.server import HolderServer
 from podferry.contract.cache_api import (
+    AUDIENCE,
     DATASET_PATH,
     HEALTH_PATH,
     STATUS_PATH,
@@ -96,3 +98,25 @@ async def test_status_and_health(site, content):
 
 async def test_a_wait_is_a_number(site):
     assert (await site[1](f"{DATASET_PATH}?uri=x&wait=soon"))[0] in {400, 404}
+
+
+async def test_readers_need_a_token_except_for_the_probe(content, tmp_path):
+    async def review(token, _):
+        user = {"username": f"system:serviceaccount:{token}:default"}
+        return {"authenticated": token != "bad", "audiences": [AUDIENCE], "user": user}
+
+    stage = holder_stage(content.uri, tmp_path / "held")
+    await stage.fill()
+    application = HolderServer([stage], "n1", Readers(review, ["team"])).application()
+    path = file_path(stage.complete.document.manifest.digest, "a/1")
+    async with TestServer(application) as server, ClientSession(server.make_url("/")) as session:
+        for place in (path, STATUS_PATH, dataset_path(str(content.uri), 0), "/v1/other"):
+            for token, status in {"": 401, "bad": 401, "other": 403}.items():
+                async with session.get(place, headers={"Authorization": f"Bearer {token}"}) as response:
+                    assert response.status == status
+                    assert msgspec.json.decode(await response.read(), type=Refusal).problems
+        async with session.get(path, headers={"Authorization": "Bearer team"}) as response:
+            assert (response.status, await response.read()) == (200, b"one")
+        async with session.get(HEALTH_PATH) as response:
+            assert response.status == 200
+    await stage.close()

@@ -128,3 +128,11 @@ def test_where_the_server_is() -> None:
         assert in_cluster_url(environ) == url
     with pytest.raises(InvalidSpec, match="this is not a pod"):
         in_cluster_url({})
+
+
+async def test_a_token_is_reviewed(api: Any, client: KubeClient) -> None:
+    assert await client.review_token("good", "podferry-cache") == {"authenticated": True}
+    assert await client.review_token("bad", "podferry-cache") == {}
+    [first, _] = api.reviews
+    assert first["spec"] == {"token": "good", "audiences": ["podferry-cache"]}
+    assert (first["kind"], first["apiVersion"]) == ("TokenReview", "authentication.k8s.io/v1")

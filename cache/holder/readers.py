@@ -1,0 +1,121 @@
+"""Who may read from a holder: pods with a token for it, of namespaces that it names."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+import msgspec
+
+from podferry.contract.cache_api import AUDIENCE
+from podferry.contract.errors import AccessDenied, FerryError
+
+CACHE_SECONDS = 30.0
+"""For how long an answer of the API server counts, a refusal too: a deleted pod's token dies this late."""
+MAX_CACHED = 10_000
+"""Tokens whose answers are kept, a few MB."""
+POD_NAME, NODE_NAME = "authentication.kubernetes.io/pod-name", "authentication.kubernetes.io/node-name"
+ACCOUNT_PARTS = 4
+"""Of the user name `system:serviceaccount:NAMESPACE:NAME`."""
+
+ReviewToken = Callable[[str, str], Awaitable[Mapping[str, Any]]]
+"""The status of a TokenReview, by token and audience."""
+
+
+class Reader(msgspec.Struct, frozen=True):
+    """A pod that reads: its namespace, its name and its node; the last two are empty if unknown."""
+
+    namespace: str
+    pod: str = ""
+    node: str = ""
+
+
+class Unauthenticated(AccessDenied):
+    """A request has no token that is valid here."""
+
+
+class Readers:
+    """Knows the pods by their tokens.
+
+    Args:
+        review: Asks the API server about a token.
+        namespaces: Globs over the namespaces whose pods may read.
+        now: A monotonic clock in seconds.
+    """
+
+    def __init__(
+        self, review: ReviewToken, namespaces: Sequence[str], now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._review, self._namespaces, self._now = review, namespaces, now
+        self._cached: dict[bytes, tuple[float, asyncio.Future[Reader | None]]] = {}
+
+    async def check(self, authorization: str) -> Reader:
+        """The reader of a request.
+
+        Args:
+            authorization: The value of the header field, or an empty text.
+
+        Raises:
+            Unauthenticated: There is no valid token.
+            AccessDenied: Its pod's namespace may not read.
+            Unavailable: The API server does not respond.
+        """
+        kind, _, token = authorization.partition(" ")
+        reader = await self._known(token.strip()) if kind.lower() == "bearer" and token.strip() else None
+        if reader is None:
+            remedy = f"Mount a projected service account token with the audience {AUDIENCE}"
+            raise Unauthenticated.of("the cache needs a valid token", "", remedy)
+        if not any(fnmatchcase(reader.namespace, glob) for glob in self._namespaces):
+            remedy = "Ask an administrator to add it to the cache's readers"
+            raise AccessDenied.of("the namespace may not read from this cache", reader.namespace, remedy)
+        return reader
+
+    async def _known(self, token: str) -> Reader | None:
+        """The reader of a token, asked for once in `CACHE_SECONDS`, however many requests have it."""
+        key, now = hashlib.sha256(token.encode()).digest(), self._now()
+        expires, found = self._cached.get(key, (0.0, None))
+        if found is None or now >= expires:
+            found = asyncio.ensure_future(self._ask(token))
+            self._forget(now)
+            self._cached[key] = now + CACHE_SECONDS, found
+        try:
+            return await asyncio.shield(found)
+        except FerryError:
+            self._cached.pop(key, None)
+            raise
+
+    async def _ask(self, token: str) -> Reader | None:
+        return reader_of(await self._review(token, AUDIENCE))
+
+    def _forget(self, now: float) -> None:
+        if len(self._cached) >= MAX_CACHED:
+            self._cached = {key: one for key, one in self._cached.items() if one[0] > now}
+        while len(self._cached) >= MAX_CACHED:
+            self._cached.pop(next(iter(self._cached)))
+
+
+def reader_of(status: Mapping[str, Any]) -> Reader | None:
+    """The reader that a TokenReview's status names, or None if the token is not valid for the cache.
+
+    An API server that does not know audiences leaves them out: its answer says nothing about this one.
+    """
+    user = status.get("user") or {}
+    parts = str(user.get("username", "")).split(":")
+    if not status.get("authenticated") or AUDIENCE not in (status.get("audiences") or ()):
+        return None
+    if len(parts) != ACCOUNT_PARTS or parts[:2] != ["system", "serviceaccount"]:
+        return None
+    extra = user.get("extra") or {}
+    pod, node = ((extra.get(name) or [""])[0] for name in (POD_NAME, NODE_NAME))
+    return Reader(parts[2], pod, node)
+
+
+def refusal_status(error: FerryError) -> int:
+    """The status of HTTP for an error of `Readers.check`."""
+    if isinstance(error, Unauthenticated):
+        return 401
+    return 403 if isinstance(error, AccessDenied) else 503

@@ -1,0 +1,114 @@
+"""`podferry cache serve`: runs a holder."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from podferry.cache.holder.holder import run_holder
+from podferry.cache.holder.holder_stage import HolderStage
+from podferry.cache.holder.readers import Readers
+from podferry.cli.options.log_options import log_options
+from podferry.cli.options.store_options import access_options
+from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.spec import Unpack
+from podferry.sidecar.config.directories import ensure_dir, sibling_dir
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.sidecar.launch.local_spec import local_spec
+from podferry.sidecar.runtime.log_setup import configure_logs
+from podferry.webhook.cluster.kube import KubeClient, cluster_session, in_cluster_url
+
+DEFAULT_PORT = 8091
+LOOPBACK = "127.0.0.1"
+
+
+@click.command()
+@click.argument("uri")
+@click.argument("directory")
+@click.option("--host", default=LOOPBACK, help="Address to listen on. Any but loopback needs --readers.")
+@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, help="Port to listen on.")
+@click.option(
+    "--readers",
+    metavar="NAMESPACE",
+    multiple=True,
+    help="In a cluster: pods of these namespaces may read, with a token. Globs; repeatable.  "
+    "[default: everybody who can connect]",
+)
+@access_options
+@log_options
+def serve(log_level: str, log_format: str | None, **options: Any) -> None:
+    """Fetch the dataset URI into DIRECTORY, keep it there, and serve it read-only over HTTP.
+
+    Readers name it: `podferry dataset get --cache http://127.0.0.1:PORT URI DIRECTORY`. Files that an
+    earlier start has left in DIRECTORY are compared with its record, and fetched again if they differ.
+    """
+    configure_logs(log_level, log_format)
+    host, port, namespaces = (options.pop(name) for name in ("host", "port", "readers"))
+    InvalidSpec.raise_any(_address_problems(host, namespaces))
+    stage = _stage(options.pop("uri"), options.pop("directory"), options.pop("secret_dir"), options)
+    asyncio.run(_serve(stage, (host, port), namespaces))
+
+
+def _address_problems(host: str, namespaces: tuple[str, ...]) -> list[Problem]:
+    try:
+        is_loopback = ip_address(host).is_loopback
+    except ValueError:
+        return [Problem("--host: not an address", repr(host), "Write 127.0.0.1, 0.0.0.0 or ::")]
+    if is_loopback or namespaces:
+        return []
+    remedy = "Name the namespaces that may read with --readers, or listen on 127.0.0.1"
+    return [Problem("everybody who reaches this address could read the dataset", host, remedy)]
+
+
+def _stage(uri: str, directory: str, secret_dir: Path | None, access: dict[str, Any]) -> HolderStage:
+    settings = {"dataset": uri, "dataset_path": directory, **access}
+    [spec] = local_spec(settings, [], Path()).datasets
+    spec = msgspec.structs.replace(spec, unpack=Unpack.NEVER)  # readers unpack
+    root = Path(spec.path)
+    InvalidSpec.raise_any(filter(None, [ensure_dir(root)]))
+    placement = DatasetPlacement(root, sibling_dir(root), secret_dir)
+
+    def job() -> DatasetJob:
+        return DatasetJob(spec, placement, PrefetchSettings())
+
+    return HolderStage(str(spec.parsed.uri), job, root, placement.ownership)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, dualstack_ipv6=host == "::")
+    except OSError as error:
+        remedy = "Choose another one with --host and --port"
+        what = f"{host}, port {port}, cannot be listened on"
+        raise InvalidSpec(Problem(what, str(error), remedy)) from error
+
+
+@asynccontextmanager
+async def _readers(namespaces: tuple[str, ...]) -> AsyncIterator[Readers | None]:
+    if not namespaces:
+        yield None
+        return
+    url = in_cluster_url(remedy="Run it in a pod, or leave --readers out and listen on 127.0.0.1")
+    async with cluster_session() as session:
+        yield Readers(KubeClient(session, url).review_token, namespaces)
+
+
+async def _serve(stage: HolderStage, address: tuple[str, int], namespaces: tuple[str, ...]) -> None:
+    async with _readers(namespaces) as readers:
+        running = asyncio.create_task(run_holder([stage], _listen(*address), socket.gethostname(), readers))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, running.cancel)
+        await asyncio.gather(running, return_exceptions=True)
+        if not running.cancelled():
+            running.result()

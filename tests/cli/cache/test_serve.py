@@ -1,0 +1,95 @@
+"""`podferry cache serve` as a process, and `podferry dataset get --cache` from it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from tests.support.patience import PATIENCE
+
+COMMAND = [sys.executable, "-m", "podferry", "cache", "serve"]
+
+
+@pytest.fixture
+def source(tmp_path):
+    for name, size in {"a/1.bin": 10, "large.bin": 20_000_000, "b": 0}.items():
+        path = tmp_path / "source" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(os.urandom(size))
+    return tmp_path / "source"
+
+
+def files(root):
+    return {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+@contextmanager
+def serving(*words):
+    """A holder and its URL, once it has the dataset."""
+    process = subprocess.Popen([*COMMAND, *map(str, words), "--port", "0"], stderr=subprocess.PIPE, text=True)
+    try:
+        lines = []
+        for line in process.stderr:
+            lines.append(line)
+            if "dataset complete" in line:
+                break
+        yield process, f"http://{re.search(r'address (127.0.0.1:[0-9]+)', ''.join(lines))[1]}"
+    finally:
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+
+
+def test_a_dataset_is_fetched_from_the_cache(podferry, source, tmp_path):
+    with serving(source, tmp_path / "held") as (process, url):
+        said = podferry("dataset", "get", "--cache", url, source, tmp_path / "stage")
+        assert (said.code, said.err) == (0, "")
+        assert files(tmp_path / "stage") == files(source)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+
+
+def test_a_cache_that_is_not_there_is_one_warning(podferry, source, tmp_path):
+    said = podferry("dataset", "get", "--cache", "http://127.0.0.1:9", source, tmp_path / "stage")
+    assert said.code == 0
+    assert said.err.count("the cache is not used") == 1
+    assert files(tmp_path / "stage") == files(source)
+
+
+def test_a_wrong_address_is_refused(podferry, source, tmp_path):
+    said = podferry("dataset", "get", "--cache", "localhost", source, tmp_path / "stage")
+    assert said.code == 2
+    assert "Write https://host:port or http://host:port" in said.err
+
+
+def test_a_port_in_use_is_named(podferry, source, tmp_path):
+    with serving(source, tmp_path / "held") as (_, url):
+        said = podferry("cache", "serve", source, tmp_path / "other", "--port", url.rpartition(":")[2])
+        assert said.code != 0
+        assert "--port" in said.err
+
+
+def test_a_dataset_that_is_missing_ends_the_command(podferry, tmp_path):
+    said = podferry("cache", "serve", tmp_path / "nothing", tmp_path / "held", "--port", "0")
+    assert said.code == 1
+    assert "nothing" in said.err
+
+
+@pytest.mark.parametrize(
+    ("host", "text"),
+    [("0.0.0.0", "--readers"), ("::", "--readers"), ("localhost", "not an address")],
+)
+def test_an_address_that_others_reach_needs_readers(podferry, source, tmp_path, host, text):
+    said = podferry("cache", "serve", source, tmp_path / "held", "--host", host)
+    assert said.code != 0
+    assert text in said.err
+
+
+def test_readers_need_a_cluster(podferry, source, tmp_path, monkeypatch):
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    said = podferry("cache", "serve", source, tmp_path / "held", "--port", "0", "--readers", "team-*")
+    assert said.code != 0
+    assert "this is not a pod" in said.err
