@@ -25,6 +25,7 @@ from podferry.contract.manifest import Manifest
 from podferry.contract.status import DatasetStatus
 
 FORMAT = 1
+PORT = 8091
 AUDIENCE = "podferry-cache"
 """Of the tokens that readers send."""
 DATASET_PATH = "/v1/dataset"

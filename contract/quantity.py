@@ -62,6 +62,12 @@ def format_bytes(count: int) -> str:
     return f"{count / 1024**power:.1f} {'KMGTP'[power - 1]}iB"
 
 
+def exact_quantity(count: int) -> str:
+    """Bytes as an exact Kubernetes quantity, in MiB if possible."""
+    whole, rest = divmod(count, int(BINARY_SUFFIXES["Mi"]))
+    return str(count) if rest else f"{whole}Mi"
+
+
 def quantity_at_least(count: int) -> str:
     """The shortest round Kubernetes quantity of at least `count` bytes, as a remedy suggests it."""
     for suffix in ("Gi", "Mi"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from podferry.cli.cache.create import create
 from podferry.cli.cache.serve import serve
 
 
@@ -12,4 +13,5 @@ def command() -> None:
     """Fetch a dataset once, and serve it to the pods near it."""
 
 
+command.add_command(create)
 command.add_command(serve)

@@ -19,6 +19,7 @@ from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.holder.readers import Readers
 from podferry.cli.options.log_options import log_options
 from podferry.cli.options.store_options import access_options
+from podferry.contract.cache_api import PORT
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.spec import Unpack
 from podferry.sidecar.config.directories import ensure_dir, sibling_dir
@@ -28,7 +29,6 @@ from podferry.sidecar.launch.local_spec import local_spec
 from podferry.sidecar.runtime.log_setup import configure_logs
 from podferry.webhook.cluster.kube import KubeClient, cluster_session, in_cluster_url
 
-DEFAULT_PORT = 8091
 LOOPBACK = "127.0.0.1"
 
 
@@ -36,7 +36,7 @@ LOOPBACK = "127.0.0.1"
 @click.argument("uri")
 @click.argument("directory")
 @click.option("--host", default=LOOPBACK, help="Address to listen on. Any but loopback needs --readers.")
-@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, help="Port to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=PORT, help="Port to listen on.")
 @click.option(
     "--readers",
     metavar="NAMESPACE",

@@ -67,8 +67,9 @@ def all_verbs(group, *path):
         yield from all_verbs(verb, *path, name) if isinstance(verb, click.Group) else [(*path, name)]
 
 
-LOCAL = {("run",)}
-"""Takes an endpoint, and is in the list with a command."""
+LOCAL = {("run",), ("cache", "serve"), ("cache", "create")}
+"""Take an endpoint: the first is in the list with a command, the second waits for its store, the third only
+prints."""
 
 
 def _command(path):

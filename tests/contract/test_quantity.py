@@ -9,6 +9,7 @@ from podferry.contract.quantity import (
     FACTORS,
     MAX_BYTES,
     count_of,
+    exact_quantity,
     format_bytes,
     parse_bytes,
     parse_quantity,
@@ -122,3 +123,10 @@ def test_what_no_timer_takes_is_refused(text):
 @pytest.mark.parametrize(("number", "text"), [(0, "0 files"), (1, "1 file"), (1797, "1,797 files")])
 def test_a_number_has_its_noun(number, text):
     assert count_of(number, "file") == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(1 << 30, "1024Mi"), (3 << 20, "3Mi"), ((1 << 20) + 1, "1048577")]
+)
+def test_quantities_are_exact(count: int, text: str) -> None:
+    assert exact_quantity(count) == text

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from podferry.contract.errors import Problem
 from podferry.contract.memory_sum import MIB, MemorySum
-from podferry.contract.quantity import format_bytes, parse_bytes, parse_quantity
+from podferry.contract.quantity import exact_quantity, format_bytes, parse_bytes, parse_quantity
 from podferry.contract.spec import PREFIX
 from podferry.webhook.injection.container_resources import sidecar_bytes
-from podferry.webhook.injection.volumes import quantity
 from podferry.webhook.pod.json_patch import Draft, Path, find
 from podferry.webhook.pod.pod_json import Json, containers_of, spec_of
 from podferry.webhook.policy.policy import Policy
@@ -117,5 +116,5 @@ def _raise_bytes(draft: Draft, path: Path, added: int) -> bool:
     before = find(draft.document, path)
     if before is None or not added:
         return False
-    draft.set(path, quantity(parse_bytes(str(before)) + added))
+    draft.set(path, exact_quantity(parse_bytes(str(before)) + added))
     return True

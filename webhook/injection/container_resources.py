@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from podferry.contract.memory_sum import MIB, MemorySum
-from podferry.webhook.injection.volumes import quantity
+from podferry.contract.quantity import exact_quantity
 from podferry.webhook.pod.json_patch import find
 from podferry.webhook.pod.pod_json import Json, all_containers_of
 from podferry.webhook.pod.quality_of_service import has_pod_level_resources, is_guaranteed
@@ -68,7 +68,7 @@ def sidecar_bytes(memory: MemorySum) -> int:
 @lru_cache(maxsize=256)
 def sidecar_resources(memory: MemorySum, limits: AgentLimits) -> Mapping[str, Any]:
     """The agent's resources: memory request and limit are the sum."""
-    size, disk = quantity(sidecar_bytes(memory)), {STORAGE: quantity(memory.disk + LOG_BYTES)}
+    size, disk = exact_quantity(sidecar_bytes(memory)), {STORAGE: exact_quantity(memory.disk + LOG_BYTES)}
     requested = disk if memory.disk or limits.disk else {}
     limited = disk if limits.disk else {}
     return {
@@ -80,8 +80,8 @@ def sidecar_resources(memory: MemorySum, limits: AgentLimits) -> Mapping[str, An
 @lru_cache(maxsize=64)
 def gate_resources(limits: AgentLimits) -> Mapping[str, Any]:
     """The gate's resources: it only polls and waits."""
-    disk = {STORAGE: quantity(LOG_BYTES)} if limits.disk else {}
-    own = {"memory": quantity(limits.gate_memory), **disk}
+    disk = {STORAGE: exact_quantity(LOG_BYTES)} if limits.disk else {}
+    own = {"memory": exact_quantity(limits.gate_memory), **disk}
     return {"requests": {"cpu": limits.gate.request, **own}, "limits": {**limits.gate.limits, **own}}
 
 

@@ -10,6 +10,7 @@ from podferry.contract.errors import Problem
 from podferry.contract.memory_sum import MIB, MemorySum
 from podferry.contract.mounted_dataset import image_of
 from podferry.contract.pod_locations import directories_of
+from podferry.contract.quantity import exact_quantity
 from podferry.contract.spec import PREFIX, SHM, DatasetMode, DatasetSpec, FerrySpec, Medium, MountedDataset
 from podferry.webhook.pod.pod_json import Json, mounts_of, volumes_of
 
@@ -53,11 +54,6 @@ CONTROL_BYTES = 16 * MIB
 """Journal and status take kilobytes; the memory sum counts them as resident."""
 SECRET_FILE_MODE = 0o444
 """The agent may not own a Secret's files, and they are mounted nowhere else."""
-
-
-def quantity(count: int) -> str:
-    """Bytes as an exact Kubernetes quantity, in MiB if possible."""
-    return f"{count // MIB}Mi" if count % MIB == 0 else str(count)
 
 
 def dataset_dir(dataset: DatasetSpec) -> str:
@@ -228,11 +224,11 @@ def _directory(mount: dict[str, Any]) -> str:
 
 
 def _memory(name: str, size: int) -> dict[str, Any]:
-    return {"name": name, "emptyDir": {"medium": "Memory", "sizeLimit": quantity(size)}}
+    return {"name": name, "emptyDir": {"medium": "Memory", "sizeLimit": exact_quantity(size)}}
 
 
 def _disk(name: str, size: int) -> dict[str, Any]:
-    return {"name": name, "emptyDir": {"sizeLimit": quantity(size)}}
+    return {"name": name, "emptyDir": {"sizeLimit": exact_quantity(size)}}
 
 
 def _mounted_name(dataset: MountedDataset) -> str:

@@ -14,7 +14,6 @@ from podferry.webhook.injection.inject import InjectionOutcome, inject
 from podferry.webhook.injection.volumes import (
     has_shm,
     mount_problems,
-    quantity,
     volume_names,
     volume_problems,
     volumes,
@@ -136,10 +135,3 @@ def test_shm_is_found_at_its_path_only() -> None:
     for path, expected in (("/dev/shm", True), ("/dev/shm/", True), ("/dev", False), ("/dev/shm/x", False)):
         assert has_shm({"volumeMounts": [{"name": "own", "mountPath": path}]}) is expected
     assert not has_shm({"volumeMounts": None})
-
-
-@pytest.mark.parametrize(
-    ("count", "text"), [(1 << 30, "1024Mi"), (3 << 20, "3Mi"), ((1 << 20) + 1, "1048577")]
-)
-def test_quantities_are_exact(count: int, text: str) -> None:
-    assert quantity(count) == text

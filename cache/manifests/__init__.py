@@ -1,0 +1,1 @@
+"""The manifests of a cache: ordinary Kubernetes objects, without an operator."""

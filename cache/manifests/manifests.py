@@ -1,0 +1,171 @@
+"""Renders a cache: a StatefulSet of holders, a Service in front of them, and the right to review tokens.
+
+Nothing in it needs privileges: the pods pass restricted Pod Security.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podferry.cache.manifests.cache_spec import CacheSpec
+from podferry.contract.cache_api import HEALTH_PATH, PORT
+from podferry.contract.memory_sum import MIB, memory_sum
+from podferry.contract.quantity import exact_quantity
+from podferry.contract.spec import PREFIX, Medium
+
+Json = dict[str, Any]
+CACHE_LABEL = f"{PREFIX}cache"
+"""On the Service and on the holders: the cache's name."""
+SOURCE_ANNOTATION = f"{PREFIX}source"
+"""On the Service: the dataset, as pods name it."""
+ROLE = "podferry-cache"
+"""The ClusterRole that lets a holder review tokens, and nothing else."""
+USER = 65532
+"""The user of our image, as in distroless images."""
+STAGE_DIR, SECRET_DIR = "/podferry/held", "/podferry/secret"
+FILES_DIR = f"{STAGE_DIR}/files"
+HELD, SECRET = "held", "secret"
+CONTEXT: Json = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "readOnlyRootFilesystem": True,
+    "runAsNonRoot": True,
+    "runAsUser": USER,
+    "runAsGroup": USER,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+def manifests(spec: CacheSpec) -> tuple[Json, ...]:
+    """The objects of a cache, in the order in which they are applied."""
+    return _service_account(spec), _role(), _role_binding(spec), _service(spec), _stateful_set(spec)
+
+
+def _meta(spec: CacheSpec, **more: Any) -> Json:
+    return {
+        "name": spec.object_name,
+        "namespace": spec.namespace,
+        "labels": {"app.kubernetes.io/name": "podferry-cache", CACHE_LABEL: spec.name},
+        **more,
+    }
+
+
+def _service_account(spec: CacheSpec) -> Json:
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _meta(spec)}
+
+
+def _role() -> Json:
+    rule = {"apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"]}
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": ROLE},
+        "rules": [rule],
+    }
+
+
+def _role_binding(spec: CacheSpec) -> Json:
+    account = {"kind": "ServiceAccount", "name": spec.object_name, "namespace": spec.namespace}
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": f"{spec.object_name}-{spec.namespace}", "labels": _meta(spec)["labels"]},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": ROLE},
+        "subjects": [account],
+    }
+
+
+def _service(spec: CacheSpec) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _meta(spec, annotations={SOURCE_ANNOTATION: spec.source}),
+        "spec": {
+            "selector": {CACHE_LABEL: spec.name},
+            "ports": [{"name": "http", "port": PORT, "targetPort": "http"}],
+            # The holder on the reader's node, else another one. Without one anywhere, connections are refused
+            # at once; `internalTrafficPolicy: Local` would drop them for ten seconds.
+            "trafficDistribution": "PreferSameNode",
+        },
+    }
+
+
+def _stateful_set(spec: CacheSpec) -> Json:
+    labels = _meta(spec)["labels"]
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": _meta(spec),
+        "spec": {
+            "serviceName": spec.object_name,
+            "replicas": spec.nodes,
+            # Holders do not depend on each other: one that cannot start must not stop the next.
+            "podManagementPolicy": "Parallel",
+            "selector": {"matchLabels": {CACHE_LABEL: spec.name}},
+            "template": {"metadata": {"labels": labels}, "spec": _pod_spec(spec)},
+        },
+    }
+
+
+def _pod_spec(spec: CacheSpec) -> Json:
+    secret = spec.access.secret
+    volumes = [{"name": HELD, "emptyDir": _empty_dir(spec)}]
+    if secret:
+        volumes.append({"name": SECRET, "secret": {"secretName": secret, "optional": True}})
+    apart = {
+        "labelSelector": {"matchLabels": {CACHE_LABEL: spec.name}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    return {
+        "serviceAccountName": spec.object_name,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": 5,
+        **({"nodeSelector": dict(spec.selector)} if spec.selector else {}),
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}},
+        "securityContext": {"fsGroup": USER},
+        "containers": [_container(spec)],
+        "volumes": volumes,
+    }
+
+
+def _empty_dir(spec: CacheSpec) -> Json:
+    limit = {"sizeLimit": exact_quantity(memory_sum(spec.ferry).data[0].bytes)}
+    return {**limit, "medium": "Memory"} if spec.medium is Medium.MEMORY else limit
+
+
+def _container(spec: CacheSpec) -> Json:
+    access, memory = spec.access, exact_quantity(_whole_mib(memory_sum(spec.ferry).sidecar))
+    options = {
+        "endpoint": access.endpoint,
+        "region": access.region,
+        "secret-dir": access.secret and SECRET_DIR,
+    }
+    mounts: list[Json] = [{"name": HELD, "mountPath": STAGE_DIR}]
+    if access.secret:
+        mounts.append({"name": SECRET, "mountPath": SECRET_DIR, "readOnly": True})
+    return {
+        "name": "holder",
+        "image": spec.image,
+        "command": ["podferry"],
+        "args": [
+            *("cache", "serve", spec.source, FILES_DIR, "--host=0.0.0.0", f"--port={PORT}"),
+            *(f"--readers={glob}" for glob in (spec.namespace, *spec.readers)),
+            *(f"--{name}={value}" for name, value in options.items() if value),
+        ],
+        "env": [{"name": "HOME", "value": STAGE_DIR}, {"name": "TMPDIR", "value": STAGE_DIR}],
+        "ports": [{"name": "http", "containerPort": PORT}],
+        # Ready while it fetches: readers wait for it, and the dataset crosses the network once.
+        "readinessProbe": _probe(periodSeconds=2),
+        "livenessProbe": _probe(periodSeconds=20, failureThreshold=6),
+        "resources": {"requests": {"cpu": "100m", "memory": memory}, "limits": {"memory": memory}},
+        "securityContext": CONTEXT,
+        "volumeMounts": mounts,
+    }
+
+
+def _probe(**timing: int) -> Json:
+    return {"httpGet": {"path": HEALTH_PATH, "port": "http"}, "timeoutSeconds": 5, **timing}
+
+
+def _whole_mib(count: int) -> int:
+    return -(-count // MIB) * MIB

@@ -1,0 +1,57 @@
+"""The objects of a cache, against golden manifests and Pod Security's restricted profile."""
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from podferry.cache.manifests.cache_spec import CacheSpec
+from podferry.cache.manifests.manifests import manifests
+from podferry.contract.spec import Access, Medium
+
+GOLDEN = Path(__file__).parent / "golden"
+SPECS = {
+    "memory": CacheSpec("digits", "team-a", "s3://datasets/digits", 1 << 30, "podferry:0.1.0"),
+    "everything": CacheSpec(
+        "digits",
+        "podferry",
+        "s3://datasets/digits#sha256=" + "0" * 64 + "&bytes=100&files=2",
+        50 << 30,
+        "podferry:0.1.0",
+        nodes=4,
+        selector={"pool": "gpu"},
+        readers=("team-*", "lab"),
+        access=Access("keys", "https://s3.example.com", "eu-1"),
+        medium=Medium.DISK,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_the_manifests_are_the_golden_ones(name):
+    text = yaml.safe_dump_all(manifests(SPECS[name]), sort_keys=False)
+    path = GOLDEN / f"{name}.yaml"
+    if os.environ.get("PODFERRY_GOLDEN") == "write":
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_holders_pass_restricted_pod_security(name):
+    *_, workload = manifests(SPECS[name])
+    spec = workload["spec"]["template"]["spec"]
+    [container] = spec["containers"]
+    context = container["securityContext"]
+    assert context["allowPrivilegeEscalation"] is False
+    assert context["capabilities"] == {"drop": ["ALL"]}
+    assert (context["runAsNonRoot"], context["seccompProfile"]) == (True, {"type": "RuntimeDefault"})
+    assert {key for volume in spec["volumes"] for key in volume} <= {"name", "emptyDir", "secret"}
+
+
+def test_the_memory_limit_has_room_for_the_volume():
+    *_, workload = manifests(SPECS["memory"])
+    spec = workload["spec"]["template"]["spec"]
+    limit, size = spec["containers"][0]["resources"]["limits"]["memory"], spec["volumes"][0]["emptyDir"]
+    assert size == {"sizeLimit": "1024Mi", "medium": "Memory"}
+    assert int(limit.removesuffix("Mi")) > 1024 + 200
