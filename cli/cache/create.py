@@ -55,7 +55,7 @@ def _parse_label(text: str) -> tuple[str, str]:
     "--readers",
     metavar="NAMESPACE",
     multiple=True,
-    help="Pods of these namespaces may read, besides the holders' own. Globs; repeatable.",
+    help="Pods of these namespaces may read too. Globs; repeatable.",
 )
 @click.option("--disk", is_flag=True, help="Keep it on the nodes' disks, not in memory.")
 @click.option("--image", default="podferry:0.1.0", help="Image of the holders.")
