@@ -22,6 +22,7 @@ import msgspec
 
 from podferry.contract.errors import Problem
 from podferry.contract.manifest import Manifest
+from podferry.contract.spec import PREFIX
 from podferry.contract.status import DatasetStatus
 
 FORMAT = 1
@@ -32,6 +33,12 @@ DATASET_PATH = "/v1/dataset"
 FILES_PATH = "/v1/files"
 STATUS_PATH = "/v1/status"
 HEALTH_PATH = "/healthz"
+CACHE_LABEL = f"{PREFIX}cache"
+"""On the Service and on the holders: the cache's name."""
+SOURCE_ANNOTATION = f"{PREFIX}source"
+"""On the Service: the dataset, as pods name it."""
+READERS_ANNOTATION = f"{PREFIX}readers"
+"""On the Service: globs over other namespaces whose pods may read, separated by blanks."""
 MAX_WAIT_SECONDS = 25.0
 """Seconds that one request may wait: below the idle time-outs of common proxies."""
 RETRY_AFTER_SECONDS = 1

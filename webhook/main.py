@@ -20,6 +20,7 @@ import structlog
 from podferry.webhook.admission.listener import Listener
 from podferry.webhook.admission.metrics import serve_metrics
 from podferry.webhook.admission.server import Webhook
+from podferry.webhook.cluster.caches import Caches
 from podferry.webhook.cluster.certificate_files import CertificateFiles, CertificateLoader
 from podferry.webhook.cluster.kube import (
     SERVICE_ACCOUNT_DIR,
@@ -101,11 +102,14 @@ class _Identity:
     signer: Callable[[], Signer]
     expires: Callable[[], datetime]
     renew: Callable[[], Coroutine[Any, Any, None]]
+    caches: Caches | None = None
 
     @property
     def namespaces(self) -> Namespaces:
-        """Labels of namespaces, if there is a cluster."""
-        return UnknownNamespaces() if self.cluster is None else ClusterNamespaces(self.cluster)
+        """Labels and caches of namespaces, if there is a cluster."""
+        if self.cluster is None or self.caches is None:
+            return UnknownNamespaces()
+        return ClusterNamespaces(self.cluster, caches_in=self.caches.visible_in)
 
     def obstacles(self) -> list[str]:
         """Why API servers would not connect."""
@@ -132,7 +136,8 @@ async def run_webhook(config: WebhookConfig) -> None:
             log.info("serving", host=config.host, port=config.port, policy=policy.policy.digest)
             refresh = _refresh_policy(policy, _live_policy(identity, config), last, webhook, config.refresh)
             try:
-                await _run_until(stop, [refresh, identity.renew(), *_registration(identity, config, policy)])
+                tasks = [refresh, identity.renew(), *_registration(identity, config, policy)]
+                await _run_until(stop, [*tasks, *([identity.caches.run()] if identity.caches else [])])
                 await listener.drain(config.shutdown_delay)
             finally:
                 await listener.close()
@@ -222,7 +227,8 @@ async def _identity(source: CertificateFiles | ManagedCertificates) -> AsyncIter
     if isinstance(source, CertificateFiles):
         loader = CertificateLoader(source)
         async with _cluster() as found:
-            yield _Identity(loader.context, found, loader.signer, lambda: loader.expires, loader.run)
+            caches = Caches(found, found.namespace) if found is not None else None
+            yield _Identity(loader.context, found, loader.signer, lambda: loader.expires, loader.run, caches)
         return
     url = in_cluster_url()
     async with cluster_session(source.account) as session:
@@ -230,11 +236,18 @@ async def _identity(source: CertificateFiles | ManagedCertificates) -> AsyncIter
         names = [f"{source.service}.{cluster.namespace}.svc"]
         rotation = Rotation(cluster, source.secret, source.configuration, names)
         await rotation.refresh()
-        yield _Identity(rotation.context, cluster, rotation.signer, lambda: rotation.expires, rotation.run)
+        yield _Identity(
+            rotation.context,
+            cluster,
+            rotation.signer,
+            lambda: rotation.expires,
+            rotation.run,
+            Caches(cluster, cluster.namespace),
+        )
 
 
 @asynccontextmanager
-async def _cluster(account: Path = SERVICE_ACCOUNT_DIR) -> AsyncIterator[Cluster | None]:
+async def _cluster(account: Path = SERVICE_ACCOUNT_DIR) -> AsyncIterator[KubeClient | None]:
     """The API server, in a pod with a service account."""
     if not (account / "token").exists():
         yield None

@@ -8,16 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 from podferry.cache.manifests.cache_spec import CacheSpec
-from podferry.contract.cache_api import HEALTH_PATH, PORT
+from podferry.contract.cache_api import (
+    CACHE_LABEL,
+    HEALTH_PATH,
+    PORT,
+    READERS_ANNOTATION,
+    SOURCE_ANNOTATION,
+)
 from podferry.contract.memory_sum import MIB, memory_sum
 from podferry.contract.quantity import exact_quantity
-from podferry.contract.spec import PREFIX, Medium
+from podferry.contract.spec import Medium
 
 Json = dict[str, Any]
-CACHE_LABEL = f"{PREFIX}cache"
-"""On the Service and on the holders: the cache's name."""
-SOURCE_ANNOTATION = f"{PREFIX}source"
-"""On the Service: the dataset, as pods name it."""
 ROLE = "podferry-cache"
 """The ClusterRole that lets a holder review tokens, and nothing else."""
 USER = 65532
@@ -79,7 +81,9 @@ def _service(spec: CacheSpec) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": _meta(spec, annotations={SOURCE_ANNOTATION: spec.source}),
+        "metadata": _meta(
+            spec, annotations={SOURCE_ANNOTATION: spec.source, READERS_ANNOTATION: " ".join(spec.readers)}
+        ),
         "spec": {
             "selector": {CACHE_LABEL: spec.name},
             "ports": [{"name": "http", "port": PORT, "targetPort": "http"}],

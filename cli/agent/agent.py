@@ -14,7 +14,9 @@ import uvloop
 from podferry.cli.agent.supervise import DEFAULT_PORT
 from podferry.cli.options.log_options import log_options
 from podferry.cli.options.named_options import split_dataset_name
-from podferry.cli.options.param_types import SECONDS
+from podferry.cli.options.param_types import SECONDS, ParsedParam
+from podferry.contract.annotation_values import parse_endpoint
+from podferry.contract.cache_api import Holder
 from podferry.contract.code_version import CODE_VARIABLE, decode_code
 from podferry.contract.errors import FerryError
 from podferry.contract.http_api import SPEC_VARIABLE
@@ -30,6 +32,7 @@ from podferry.sidecar.fetch.workers.processes import prefork
 from podferry.sidecar.runtime.log_setup import configure_logs
 
 DIRECTORY = click.Path(path_type=Path, file_okay=False)
+FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 class NamedDirectory(click.ParamType[tuple[str, Path]]):
@@ -43,7 +46,18 @@ class NamedDirectory(click.ParamType[tuple[str, Path]]):
         return name, DIRECTORY.convert(directory, param, ctx)
 
 
-NAMED_DIRECTORY = NamedDirectory()
+class NamedEndpoint(click.ParamType[tuple[str, str]]):
+    """`URL` for the unnamed dataset, or `NAME=URL`."""
+
+    name = "[NAME=]URL"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """See `click.ParamType`."""
+        name, url = split_dataset_name(value)
+        return name, ParsedParam("URL", parse_endpoint).convert(url, param, ctx)
+
+
+NAMED_DIRECTORY, NAMED_ENDPOINT = NamedDirectory(), NamedEndpoint()
 
 
 @click.command()
@@ -71,6 +85,13 @@ NAMED_DIRECTORY = NamedDirectory()
     multiple=True,
     help="Mounted Secret of a dataset. Repeatable.  [default: the environment]",
 )
+@click.option(
+    "--dataset-cache",
+    type=NAMED_ENDPOINT,
+    multiple=True,
+    help="Cache to ask for a dataset first. Repeatable.  [default: the dataset's source]",
+)
+@click.option("--cache-token", type=FILE, help="File with the token for caches.")
 @click.option("--checkpoint-secret-dir", type=DIRECTORY, help="Mounted Secret of the checkpoints.")
 @click.option("--output-secret-dir", type=DIRECTORY, help="Mounted Secret of the outputs.")
 @click.option("--temporary-dir", type=DIRECTORY, multiple=True, help="Removed at the end. Repeatable.")
@@ -121,6 +142,7 @@ def parse_config(options: Mapping[str, Any]) -> AgentConfig:
         spec=spec,
         directories=directories,
         dataset_secrets=dict(options["dataset_secret_dir"]),
+        holders={name: Holder(url, options["cache_token"]) for name, url in options["dataset_cache"]},
         checkpoint_secret=options["checkpoint_secret_dir"],
         output_secret=options["output_secret_dir"],
         tuning=tuning if options["patience"] is None else tuning.with_patience(options["patience"]),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from podferry.contract.cache_api import Holder
 from podferry.contract.code_version import CodeVersion
 from podferry.contract.destination.provenance import RunOrigin
 from podferry.contract.errors import InvalidSpec, Problem
@@ -49,6 +50,7 @@ class AgentConfig:
         spec: The request; has a lineage if there are checkpoints or outputs.
         directories: Where the agent keeps its files and finds the trainer's.
         dataset_secrets: Mounted Secrets by dataset name; other datasets use the environment's credentials.
+        holders: Caches to ask first, by dataset name.
         checkpoint_secret, output_secret: Mounted Secrets; None for the environment.
         tuning: How to work.
         run_id: KFP's run id; None outside KFP.
@@ -74,6 +76,7 @@ class AgentConfig:
     binding: PodBinding | None = None
     guards: LocationGuards | None = None
     code: CodeVersion | None = None
+    holders: Mapping[str, Holder] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         InvalidSpec.raise_any(self._missing())

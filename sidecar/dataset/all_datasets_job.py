@@ -39,6 +39,7 @@ class DatasetsJob:
                     in_pod=config.in_pod,
                     alone=len(config.spec.datasets) == 1,
                     guards=config.guards,
+                    holder=config.holders.get(spec.name),
                 ),
                 config.tuning.prefetch,
                 state.notify,

@@ -19,6 +19,7 @@ class MemoryCluster:
         bundles: The CA bundle of each `kind/name` configuration; empty if it has none yet.
         webhooks: The entries of each MutatingWebhookConfiguration, by name; each write raises the version.
         namespaces: Labels by name.
+        services: Services of all namespaces.
         failure: Raised by every call while it is set.
         calls: Number of calls.
     """
@@ -32,6 +33,7 @@ class MemoryCluster:
         self.bundles = {f"{kind}/{configuration}": "" for kind in kinds}
         self.webhooks: dict[str, MutatingWebhooks] = {configuration: MutatingWebhooks("1", [])}
         self.namespaces: dict[str, dict[str, str]] = {}
+        self.services: list[dict[str, Any]] = []
         self.failure: FerryError | None = None
         self.calls = 0
 
@@ -98,3 +100,10 @@ class MemoryCluster:
         if name not in things:
             raise NotFound.of(f"there is no {name}")
         return things[name]
+
+    async def labelled_services(self, label: str) -> list[dict[str, Any]]:
+        """See `podferry.webhook.cluster.kube.Cluster`."""
+        self.calls += 1
+        if self.failure is not None:
+            raise self.failure
+        return copy.deepcopy([one for one in self.services if label in one["metadata"].get("labels", {})])

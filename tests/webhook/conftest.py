@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 
 from podferry.contract.annotations import read_annotations
 from podferry.contract.errors import NotFound
 from podferry.contract.spec import PREFIX, FerrySpec
-from podferry.webhook.cluster.kube import MUTATING
+from podferry.webhook.cluster.kube import MUTATING, KubeClient
 from podferry.webhook.cluster.rotation import Rotation
 from podferry.webhook.injection.inject import inject
 from podferry.webhook.pod.json_patch import apply
@@ -93,8 +94,13 @@ class ApiServer:
         app.router.add_get(configuration, self._configuration)
         app.router.add_patch(configuration, self._trust)
         app.router.add_get("/api/v1/namespaces/{name}", self._namespace)
+        app.router.add_get("/api/v1/services", self._services)
         app.router.add_post("/apis/authentication.k8s.io/v1/tokenreviews", self._review_token)
         return app
+
+    async def _services(self, request: web.Request) -> web.Response:
+        items = await self.cluster.labelled_services(request.query["labelSelector"])
+        return web.json_response({"kind": "ServiceList", "items": items})
 
     async def _review_token(self, request: web.Request) -> web.Response:
         review = await request.json()
@@ -214,3 +220,13 @@ def spec() -> Callable[..., FerrySpec]:
         return found
 
     return read
+
+
+@pytest.fixture
+async def client(api: Any, account: Path) -> AsyncIterator[KubeClient]:
+    runner = web.AppRunner(api.application())
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    async with aiohttp.ClientSession() as session:
+        yield KubeClient(session, f"http://127.0.0.1:{runner.addresses[0][1]}", account)
+    await runner.cleanup()

@@ -11,6 +11,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import quote
 
 import aiohttp
 import msgspec
@@ -70,6 +71,9 @@ class Cluster(Protocol):
 
     async def namespace_labels(self, name: str) -> dict[str, str]:
         """A namespace's labels."""
+
+    async def labelled_services(self, label: str) -> list[dict[str, Any]]:
+        """The Services of all namespaces that have a label."""
 
 
 class KubeClient:
@@ -139,6 +143,11 @@ class KubeClient:
             raise NotFound.of("not a name of a namespace", repr(name[:80]))
         found = await self._request("GET", f"/api/v1/namespaces/{name}")
         return found.get("metadata", {}).get("labels") or {}
+
+    async def labelled_services(self, label: str) -> list[dict[str, Any]]:
+        """See `Cluster`."""
+        found = await self._request("GET", f"/api/v1/services?labelSelector={quote(label, safe='')}")
+        return found.get("items") or []
 
     async def review_token(self, token: str, audience: str) -> dict[str, Any]:
         """The status of a TokenReview. Needs `create` on `tokenreviews`."""

@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+import msgspec
 import structlog
 
 from podferry.contract.errors import FerryError
 from podferry.webhook.cluster.kube import Cluster
+from podferry.webhook.pod.known_cache import KnownCache
 from podferry.webhook.pod.namespace import Namespace
 
 log = structlog.get_logger(__name__)
@@ -37,12 +39,22 @@ class UnknownNamespaces:
 class ClusterNamespaces:
     """Reads labels from the API server, with a cache."""
 
-    def __init__(self, cluster: Cluster, clock: Callable[[], float] = time.monotonic) -> None:
-        self._cluster, self._clock = cluster, clock
+    def __init__(
+        self,
+        cluster: Cluster,
+        clock: Callable[[], float] = time.monotonic,
+        caches_in: Callable[[str], tuple[KnownCache, ...]] = lambda name: (),
+    ) -> None:
+        self._cluster, self._clock, self._caches_in = cluster, clock, caches_in
         self._cache: dict[str, tuple[float, Namespace]] = {}
 
     async def find(self, name: str) -> Namespace:
         """See `Namespaces`."""
+        found = await self._labelled(name)
+        caches = self._caches_in(name)
+        return msgspec.structs.replace(found, caches=caches) if caches else found
+
+    async def _labelled(self, name: str) -> Namespace:
         read_at, namespace = self._cache.get(name, (-math.inf, Namespace(name, labels_known=False)))
         if self._clock() - read_at < LABEL_CACHE_SECONDS:
             return namespace

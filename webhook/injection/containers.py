@@ -12,6 +12,7 @@ from podferry.contract.location_guards import GUARDS_VARIABLE, UNGUARDED, encode
 from podferry.contract.pod_binding import MADE_FOR_VARIABLE, POD_VARIABLE, STAMP_VARIABLE
 from podferry.contract.spec import FerrySpec
 from podferry.webhook.injection.agent_address import LOOPBACK
+from podferry.webhook.injection.caches import cache_flags, cache_mounts
 from podferry.webhook.injection.container_resources import AgentLimits, gate_resources, sidecar_resources
 from podferry.webhook.injection.resolve import ResolvedInjection
 from podferry.webhook.injection.security_context import NONROOT_USER, RunAs, gate_context, security_context
@@ -42,7 +43,8 @@ is seen earlier, in the step `dataset`."""
 
 def sidecar(injection: ResolvedInjection, policy: Policy, drain_seconds: int) -> dict[str, Any]:
     """The agent: a native sidecar without a startup probe, so that other init containers run in parallel."""
-    arguments = [*_flags(injection.spec), *_kfp_flags(injection.run_id)]
+    flags = (*_flags(injection.spec), *cache_flags(injection.caches))
+    arguments = [*flags, *_kfp_flags(injection.run_id)]
     return {
         "name": SIDECAR,
         **_image(policy),
@@ -70,7 +72,11 @@ def sidecar(injection: ResolvedInjection, policy: Policy, drain_seconds: int) ->
         ],
         "resources": sidecar_resources(injection.template.memory, injection.limits),
         "securityContext": security_context(injection.run_as),
-        "volumeMounts": [*injection.template.sidecar_mounts, *injection.identity.mounts],
+        "volumeMounts": [
+            *injection.template.sidecar_mounts,
+            *cache_mounts(injection.caches),
+            *injection.identity.mounts,
+        ],
         # Runs when the pod is deleted; SIGTERM follows only after the trainer has ended.
         "lifecycle": {"preStop": {"exec": {"command": [*COMMAND, "drain"]}}},
     }

@@ -19,6 +19,7 @@ import msgspec
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.pod_locations import unknown_scheme_warnings
 from podferry.contract.spec import PREFIX
+from podferry.webhook.injection.caches import cache_volumes, prefer_nodes
 from podferry.webhook.injection.container_memory import raise_memory, shm_warnings
 from podferry.webhook.injection.container_resources import agent_limits, cpu_warnings
 from podferry.webhook.injection.containers import gate, refusing_gate, sidecar
@@ -162,7 +163,8 @@ def _shared(pod: Json, injection: ResolvedInjection, stamps: _Stamps) -> Decisio
 def _injected(pod: Json, injection: ResolvedInjection, stamps: _Stamps) -> Decision:
     draft, container, policy = Draft(pod), containers_of(pod)[injection.trainer_index], stamps.policy
     grace, grace_warnings = grace_of(pod, injection.spec, policy)
-    draft.append(VOLUMES, *injection.template.volumes)
+    draft.append(VOLUMES, *injection.template.volumes, *cache_volumes(injection.caches))
+    prefer_nodes(draft, injection.caches)
     _add_containers(draft, injection, policy, grace)
     _extend_trainer(draft, injection)
     memory_warnings = raise_memory(draft, injection.trainer_index, injection.template.memory, policy)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -28,6 +28,7 @@ from podferry.contract.spec import DatasetSpec, FerrySpec, Unpack
 from podferry.contract.spec_json import encode_spec
 from podferry.contract.variable_substitution import Variables
 from podferry.webhook.injection.agent_address import LOOPBACK, agent_host
+from podferry.webhook.injection.caches import caches_of, declared_datasets
 from podferry.webhook.injection.container_memory import memory_problems, shm_bytes
 from podferry.webhook.injection.container_resources import AgentLimits, agent_limits
 from podferry.webhook.injection.pod_conflicts import pod_conflicts
@@ -35,6 +36,7 @@ from podferry.webhook.injection.security_context import NOBODY, RunAs, run_as_of
 from podferry.webhook.injection.template import CheckedTemplate, Template, template_of
 from podferry.webhook.injection.trainer_env import agent_url, environment_problems, trainer_environment
 from podferry.webhook.injection.volumes import has_shm, mount_problems, volume_problems
+from podferry.webhook.pod.known_cache import KnownCache
 from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.pod.pod_identity import PodIdentity, identity_of
 from podferry.webhook.pod.pod_json import Json, annotations_of, containers_of, labels_of
@@ -74,6 +76,7 @@ class ResolvedInjection(msgspec.Struct, frozen=True):
         made_for: The pod's name, see `podferry.contract.pod_binding`.
         guards: What the agent has to check itself.
         code: What the training container runs.
+        caches: The cache of each dataset that has one, by the dataset's name.
     """
 
     spec: FerrySpec
@@ -90,6 +93,7 @@ class ResolvedInjection(msgspec.Struct, frozen=True):
     agent_host: str = LOOPBACK
     guards: LocationGuards = UNGUARDED
     code: CodeVersion = UNKNOWN_CODE
+    caches: Mapping[str, KnownCache] = {}
 
 
 class _ProblemCollector:
@@ -146,7 +150,7 @@ def resolve_injection(
     found = _ProblemCollector()
     asked = _Request(pod, policy, allowed_in(namespace, policy), agent_host(pod, request))
     owner = found.result_of(pod_owner_of, pod, namespace.name)
-    resolved = found.result_of(resolve, pod, owner, policy) if owner else None
+    resolved = found.result_of(resolve, pod, owner, policy, namespace.caches) if owner else None
     spec = resolved.spec if resolved else None
     name = spec.container if spec else settings_of(annotations_of(pod)).get("container")
     index = found.result_of(training_container_of, pod, name, owner.kind if owner else KFP)
@@ -175,6 +179,7 @@ def resolve_injection(
         made_for=made_for(pod),
         guards=guards_of(asked.allowed),
         code=code_of_container(containers_of(pod)[index]),
+        caches=caches_of(resolved.spec, namespace.caches),
     )
 
 
@@ -194,11 +199,12 @@ def _checked_parts(
     return parts
 
 
-def resolve(pod: Json, owner: PodOwner, policy: Policy) -> ResolvedMedium:
+def resolve(pod: Json, owner: PodOwner, policy: Policy, caches: Sequence[KnownCache] = ()) -> ResolvedMedium:
     """The spec with defaults, the datasets' media, lineage and rank filled in. Raises `InvalidSpec`."""
     settings = settings_of(annotations_of(pod))
     refers = any("$(" in text for text in settings.values())
-    spec = read_settings(settings, _variables(pod, owner, settings) if refers else None, policy.datasets)
+    datasets = declared_datasets(policy.datasets, caches)
+    spec = read_settings(settings, _variables(pod, owner, settings) if refers else None, datasets)
     defaults, replace = policy.defaults, msgspec.structs.replace
     checkpoints, outputs = spec.checkpoints, spec.outputs
     last = SIZE_IN_KFP if owner.kind == KFP else None

@@ -7,6 +7,8 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
+from podferry.webhook.pod.known_cache import KnownCache
+
 
 class Namespace(msgspec.Struct, frozen=True):
     """The namespace of a pod.
@@ -15,11 +17,13 @@ class Namespace(msgspec.Struct, frozen=True):
         name: As in the admission request.
         labels: Its labels; empty if unknown.
         labels_known: Whether they could be read.
+        caches: Those that its pods may read from.
     """
 
     name: str
     labels: Mapping[str, str] = {}
     labels_known: bool = True
+    caches: tuple[KnownCache, ...] = ()
 
     def is_named(self, globs: Sequence[str]) -> bool:
         """Whether one of the globs matches its name; no globs match every name."""

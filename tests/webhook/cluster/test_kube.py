@@ -2,14 +2,12 @@
 
 import base64
 import shutil
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import certifi
 import pytest
-from aiohttp import web
 
 from podferry.contract.errors import AccessDenied, InvalidSpec, NotFound, Unavailable
 from podferry.webhook.cluster.kube import USER_AGENT, Cluster, KubeClient, cluster_session, in_cluster_url
@@ -18,16 +16,6 @@ from tests.support.memory_cluster import MemoryCluster
 SECRET, CONFIGURATION = "podferry-webhook", "podferry"
 CONFIG_MAP = "podferry-last-policy"
 KIND = "mutatingwebhookconfigurations"
-
-
-@pytest.fixture
-async def client(api: Any, account: Path) -> AsyncIterator[KubeClient]:
-    runner = web.AppRunner(api.application())
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    async with aiohttp.ClientSession() as session:
-        yield KubeClient(session, f"http://127.0.0.1:{runner.addresses[0][1]}", account)
-    await runner.cleanup()
 
 
 @pytest.fixture(params=["memory", "server"])

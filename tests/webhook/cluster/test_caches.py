@@ -1,0 +1,70 @@
+from typing import Any
+
+import pytest
+
+from podferry.contract.errors import Unavailable
+from podferry.webhook.cluster.caches import Caches, known_cache
+from podferry.webhook.cluster.kube import Cluster, KubeClient
+from podferry.webhook.pod.known_cache import KnownCache
+from tests.support.memory_cluster import MemoryCluster
+
+
+def service(namespace: str, name: str = "digits", readers: str = "", **changes: Any) -> dict[str, Any]:
+    metadata = {
+        "name": f"podferry-cache-{name}",
+        "namespace": namespace,
+        "labels": {"podferry.io/cache": name},
+        "annotations": {"podferry.io/source": "s3://datasets/digits", "podferry.io/readers": readers},
+    }
+    return {"metadata": metadata | changes, "spec": {"clusterIP": changes.pop("address", "10.0.0.7")}}
+
+
+@pytest.fixture
+async def caches(memory_cluster: MemoryCluster) -> Caches:
+    memory_cluster.services = [
+        service("team-a"),
+        service("team-b", "other", "team-a"),
+        service("podferry", "shared", "team-* lab"),
+        {"metadata": {"name": "x", "namespace": "team-a"}, "spec": {"clusterIP": "10.0.0.8"}},
+    ]
+    found = Caches(memory_cluster, "podferry")
+    await found.refresh()
+    return found
+
+
+async def test_a_namespace_sees_its_own_and_those_that_the_administrator_shares(caches: Caches) -> None:
+    assert [one.name for one in caches.visible_in("team-a")] == ["digits", "shared"]
+    assert [one.name for one in caches.visible_in("team-b")] == ["other", "shared"]
+    assert [one.name for one in caches.visible_in("elsewhere")] == []
+    assert [one.name for one in caches.visible_in("podferry")] == ["shared"]
+
+
+async def test_an_outage_keeps_what_is_known(caches: Caches, memory_cluster: MemoryCluster) -> None:
+    memory_cluster.failure = Unavailable.of("the API server does not respond")
+    await caches.refresh()
+    assert [one.name for one in caches.visible_in("team-a")] == ["digits", "shared"]
+
+
+async def test_the_client_lists_by_label(api: Any, memory_cluster: MemoryCluster, client: KubeClient) -> None:
+    memory_cluster.services = [service("a"), {"metadata": {"name": "x", "namespace": "a"}}]
+    cluster: Cluster = client
+    assert await cluster.labelled_services("podferry.io/cache") == [service("a")]
+
+
+def test_an_address_of_version_6_is_bracketed() -> None:
+    found = known_cache(service("a", address="fd00::7"))
+    assert found == KnownCache("digits", "s3://datasets/digits", "http://[fd00::7]:8091", "a")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        service("a", address="None"),
+        service("a", address=""),
+        service("a", annotations={"podferry.io/source": "no location"}),
+        service("a", annotations=None),
+        service("a", labels={"podferry.io/cache": ""}),
+    ],
+)
+def test_what_is_no_cache(wrong: dict[str, Any]) -> None:
+    assert known_cache(wrong) is None

@@ -1,0 +1,6 @@
+from podferry.webhook.pod.known_cache import KnownCache
+
+
+def test_caches_are_compared_by_value() -> None:
+    one = KnownCache("a", "s3://b/c", "http://10.0.0.1:8091", "team")
+    assert {one, KnownCache("a", "s3://b/c", "http://10.0.0.1:8091", "team")} == {one}

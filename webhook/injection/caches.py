@@ -1,0 +1,84 @@
+"""Pods take a dataset from a cache first: which ones, and what their agent needs for it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from podferry.contract.cache_api import AUDIENCE, CACHE_LABEL
+from podferry.contract.dataset_reference import parse_reference
+from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.spec import FerrySpec
+from podferry.webhook.injection.volumes import ROOT_DIR
+from podferry.webhook.pod.json_patch import Draft, find
+from podferry.webhook.pod.known_cache import KnownCache
+
+TOKEN_VOLUME = "podferry-cache-token"  # noqa: S105 - a volume's name
+TOKEN_DIR = f"{ROOT_DIR}/secrets/cache"
+TOKEN_FILE = f"{TOKEN_DIR}/token"
+TOKEN_SECONDS = 600
+"""The least that Kubernetes allows; the kubelet renews it."""
+HOSTNAME = "kubernetes.io/hostname"
+NEAR = ("spec", "affinity", "podAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
+WEIGHT = 100
+"""The largest: a node that has the data counts more than any other preference."""
+
+
+def declared_datasets(declared: Mapping[str, str], caches: Sequence[KnownCache]) -> dict[str, str]:
+    """References by the names that a pod may use: the policy's, and those of caches.
+
+    Raises:
+        InvalidSpec: A name means two datasets.
+    """
+    names = dict(declared)
+    problems = []
+    for cache in caches:
+        if names.setdefault(cache.name, cache.source) != cache.source:
+            what = f"{cache.name} is both a dataset of the policy and a cache"
+            measured = f"{names[cache.name]}; {cache.source}, in {cache.namespace}"
+            problems.append(Problem(what, measured, "Rename one of them, or write the URI"))
+    InvalidSpec.raise_any(problems)
+    return names
+
+
+def caches_of(spec: FerrySpec, caches: Sequence[KnownCache]) -> dict[str, KnownCache]:
+    """The cache of each dataset that has one, by the dataset's name; of two, the first."""
+    by_uri: dict[str, KnownCache] = {}
+    for cache in caches:
+        by_uri.setdefault(str(parse_reference(cache.source).uri), cache)
+    found = {one.name: by_uri.get(str(one.parsed.uri)) for one in spec.datasets}
+    return {name: cache for name, cache in found.items() if cache is not None}
+
+
+def cache_flags(caches: Mapping[str, KnownCache]) -> Iterator[str]:
+    """Arguments of the agent."""
+    for name, cache in caches.items():
+        yield f"--dataset-cache={f'{name}=' if name else ''}{cache.url}"
+    if caches:
+        yield f"--cache-token={TOKEN_FILE}"
+
+
+def cache_volumes(caches: Mapping[str, KnownCache]) -> Iterator[dict[str, Any]]:
+    """The token's volume: it is of no use to anybody but holders."""
+    if caches:
+        token = {"audience": AUDIENCE, "expirationSeconds": TOKEN_SECONDS, "path": "token"}
+        yield {"name": TOKEN_VOLUME, "projected": {"sources": [{"serviceAccountToken": token}]}}
+
+
+def cache_mounts(caches: Mapping[str, KnownCache]) -> Iterator[dict[str, Any]]:
+    """Mounts of the agent; the trainer has none."""
+    if caches:
+        yield {"name": TOKEN_VOLUME, "mountPath": TOKEN_DIR, "readOnly": True}
+
+
+def prefer_nodes(draft: Draft, caches: Mapping[str, KnownCache]) -> None:
+    """Have the scheduler prefer the nodes of the holders."""
+    for cache in dict.fromkeys(caches.values()):
+        term = {
+            "labelSelector": {"matchLabels": {CACHE_LABEL: cache.name}},
+            "namespaces": [cache.namespace],
+            "topologyKey": HOSTNAME,
+        }
+        preference = {"weight": WEIGHT, "podAffinityTerm": term}
+        if preference not in (find(draft.document, NEAR) or ()):
+            draft.append(NEAR, preference)
