@@ -1,0 +1,104 @@
+"""Pods take a dataset from a cache: ordinary pods in front of the object store, without privileges."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.e2e.install import IMAGE
+from tests.e2e.manifests import PREFIX, UNPRIVILEGED, container, job, pod
+from tests.e2e.namespace import STORE_SECRET, Namespace
+from tests.e2e.site import RESTRICTED, Site
+from tests.e2e.store_proxy import store_proxy
+
+SERVICE = "podferry-cache-digits"
+FILES = {f"d{n % 3}/{n}.bin": hashlib.shake_256(bytes([n])).digest(200_000) for n in range(20)}
+DIGESTS = {name: hashlib.sha256(data).hexdigest() for name, data in FILES.items()}
+TRAIN = f"""
+import hashlib, os, pathlib
+data = pathlib.Path(os.environ["PODFERRY_DATASET"])
+found = {{str(file.relative_to(data)): hashlib.sha256(file.read_bytes()).hexdigest()
+          for file in data.rglob("*") if file.is_file()}}
+assert found == {DIGESTS!r}, found
+print("right")
+"""
+ASK = """
+import urllib.error, urllib.request
+for path in ("/healthz", "/v1/status", "/v1/files/x/y"):
+    try:
+        print(urllib.request.urlopen("http://{address}:8091" + path, timeout=20).status)
+    except urllib.error.HTTPError as error:
+        print(error.code, error.read().decode())
+"""
+
+
+@pytest.fixture
+def restricted(site: Site):
+    """A namespace that enforces restricted Pod Security."""
+    with site.namespace(RESTRICTED) as namespace:
+        yield namespace
+
+
+def frozen_dataset(site: Site, namespace: Namespace) -> str:
+    """A frozen reference to a dataset of this namespace's test."""
+    uri = site.upload_dataset(f"cache-{namespace.name}", FILES)
+    return site.bucket.podferry("dataset", "freeze", uri).strip()
+
+
+def create(namespace: Namespace, source: str) -> str:
+    """Apply a cache's manifests, and wait until its holder is ready; the address of its Service."""
+    options = ("-n", namespace.name, "--secret", STORE_SECRET, "--endpoint", namespace.bucket.endpoint)
+    words = ("cache", "create", "digits", "--source", source, *options, "--image", IMAGE)
+    command = [sys.executable, "-m", "podferry", *words]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    namespace.cluster.kubectl("apply", "-f", "-", stdin=text)
+    ready = "jsonpath={.status.readyReplicas}=1"
+    namespace.cluster.wait(f"statefulset/{SERVICE}", ready, namespace=namespace.name, timeout=120)
+    return str(namespace.get("service", SERVICE)["spec"]["clusterIP"])
+
+
+def test_pods_start_from_the_cache_alone(site: Site, restricted: Namespace) -> None:
+    namespace, source = restricted, frozen_dataset(site, restricted)
+    address = create(namespace, source)
+    user = {"securityContext": {**UNPRIVILEGED, "runAsUser": 1000}}
+    with store_proxy(site.cluster, site.bucket, "GET *", "HEAD *") as silent:
+        annotations = namespace.store_annotations(dataset="digits", dataset_size="32Mi")
+        annotations[f"{PREFIX}endpoint"] = silent.endpoint
+        wanted = job("train", container(script=TRAIN, **user), annotations=annotations)
+
+        def knows_the_cache() -> bool:
+            made = namespace.dry_run(pod("probe", container(script=TRAIN, **user), annotations=annotations))
+            return f"--dataset-cache=http://{address}:8091" in json.dumps(made)
+
+        namespace.until("the webhook to know the cache", knows_the_cache, 30)
+        outcome = namespace.run(wanted, 120)
+    assert outcome.succeeded, outcome
+    [made] = namespace.pods(wanted)
+    assert "podAffinity" in made["spec"]["affinity"]
+
+
+def test_without_a_token_nothing_is_read(site: Site, namespace: Namespace) -> None:
+    address = create(namespace, frozen_dataset(site, namespace))
+    outcome = namespace.run(pod("ask", container(script=ASK.format(address=address))), 60)
+    lines = outcome["trainer"].log.splitlines()
+    assert [line[:3] for line in lines] == ["200", "401", "401"]
+    assert "audience podferry-cache" in lines[1]
+
+
+def test_a_cache_that_is_gone_costs_nothing_but_speed(site: Site, namespace: Namespace) -> None:
+    source = frozen_dataset(site, namespace)
+    create(namespace, source)
+    annotations = namespace.store_annotations(dataset=source, dataset_size="32Mi")
+    probe = pod("probe", container(script=TRAIN), annotations=annotations)
+    namespace.until(
+        "the webhook to know the cache", lambda: "--dataset-cache" in json.dumps(namespace.dry_run(probe)), 30
+    )
+    namespace.kubectl("scale", f"statefulset/{SERVICE}", "--replicas=0")
+    namespace.cluster.wait(f"pod/{SERVICE}-0", "delete", namespace=namespace.name)
+    outcome = namespace.run(job("train", container(script=TRAIN), annotations=annotations), 120)
+    assert outcome.succeeded, outcome
+    assert "the cache is not used" in outcome["podferry"].log
