@@ -36,6 +36,14 @@ for path in ("/healthz", "/v1/status", "/v1/files/x/y"):
 """
 
 
+@pytest.fixture(autouse=True)
+def bindings(site: Site):
+    """Removes what is outside of namespaces."""
+    yield
+    site.cluster.kubectl("delete", "clusterrolebindings", "-l", "podferry.io/cache=digits")
+    site.cluster.kubectl("delete", "clusterrole", "podferry-cache", "--ignore-not-found")
+
+
 @pytest.fixture
 def restricted(site: Site):
     """A namespace that enforces restricted Pod Security."""
