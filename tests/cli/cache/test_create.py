@@ -8,7 +8,10 @@ def test_the_options_reach_the_manifests(podferry):
     said = podferry("cache", "create", "digits", *words.split(), "--secret", "keys")
     assert said.code == 0
     *_, service, workload = yaml.safe_load_all(said.out)
-    assert service["metadata"]["annotations"] == {"podferry.io/source": "s3://b/c"}
+    assert service["metadata"]["annotations"] == {
+        "podferry.io/source": "s3://b/c",
+        "podferry.io/readers": "lab-*",
+    }
     spec = workload["spec"]["template"]["spec"]
     arguments = spec["containers"][0]["args"]
     assert workload["spec"]["replicas"] == 3
