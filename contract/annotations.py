@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -23,8 +22,8 @@ from podferry.contract.cross_validation import (
     is_mounted,
     sections_of,
 )
-from podferry.contract.dataset_reference import Reference, parse_reference
 from podferry.contract.dataset_selection import carried_selections
+from podferry.contract.declared_datasets import NONE_DECLARED, resolve_dataset
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.hidden_secrets import hide_secrets
 from podferry.contract.quantity import format_bytes
@@ -39,7 +38,6 @@ from podferry.contract.spec import (
     OutputSpec,
 )
 from podferry.contract.suggest import did_you_mean
-from podferry.contract.uri import corrected_uri
 from podferry.contract.variable_substitution import Variables, expand
 
 SECTION_PREFIX = re.compile("(dataset|checkpoint|output)s?-")
@@ -50,7 +48,6 @@ MAX_SETTINGS = 256
 MAX_SETTINGS_BYTES = 256 * 1024
 """Source: Kubernetes, `TotalAnnotationSizeLimitB`, which it checks only after admission."""
 PREFIX_LENGTH = len(PREFIX)
-NONE_DECLARED: Mapping[str, str] = MappingProxyType({})
 
 
 def read_annotations(
@@ -172,35 +169,6 @@ def _values(
         if name == "world":
             variables = msgspec.structs.replace(variables, world=values.get("world", variables.world))
     return values, [problem for name in known for problem in problems.get(name, ())]
-
-
-def resolve_dataset(text: str, declared: Mapping[str, str] = NONE_DECLARED) -> Reference:
-    """The reference for a URI, an absolute path, or the name of a declared dataset.
-
-    Raises:
-        InvalidSpec: It is none of these; the problem lists the declared names.
-    """
-    if "://" in text or text.startswith("/") or corrected_uri(text):
-        return parse_reference(text)
-    if text in declared:
-        return _declared_reference(text, declared[text])
-    what = "neither a URI nor a declared dataset"
-    if "/" in text:
-        raise InvalidSpec.of(what, repr(text), f"Did you mean s3://{text}?")
-    if not declared:
-        remedy = "Write a URI such as s3://datasets/digits: the policy declares no datasets"
-        raise InvalidSpec.of(what, repr(text), remedy)
-    names, guess = f"Declared: {', '.join(sorted(declared))}", did_you_mean(text, declared)
-    raise InvalidSpec.of(what, repr(text), f"{guess} {names}" if guess else names)
-
-
-def _declared_reference(name: str, text: str) -> Reference:
-    try:
-        return parse_reference(text)
-    except InvalidSpec as error:
-        what = f"the policy's dataset {name!r} is not a valid reference"
-        named = (Problem(f"{what}: {one.what}", one.measured, one.remedy) for one in error.problems)
-        raise InvalidSpec(*named) from error
 
 
 def _attributed(name: str, text: str, problem: Problem) -> Problem:

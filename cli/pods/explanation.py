@@ -10,10 +10,11 @@ import msgspec
 from podferry.cli.pods.explain_resources import ExplainedResources
 from podferry.cli.pods.explain_values import ExplainedValue, explain_values
 from podferry.cli.pods.manifests import FoundPod
-from podferry.contract.annotations import NONE_DECLARED, read_annotations, settings_of
+from podferry.contract.annotations import read_annotations, settings_of
 from podferry.contract.checkpoint_writer import is_read_only
 from podferry.contract.cross_validation import gang_problems
 from podferry.contract.dataset_volume import ListedSize
+from podferry.contract.declared_datasets import NONE_DECLARED
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.lineage import lineage_of
 from podferry.contract.memory_sum import NONE_LISTED, Row, memory_sum

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from podferry.contract.annotation_values import parse_endpoint, parse_size
-from podferry.contract.annotations import resolve_dataset
 from podferry.contract.ca_certificates import parse_certificates
+from podferry.contract.declared_datasets import resolve_dataset
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.location_globs import ANY
 from podferry.contract.quantity import parse_quantity, parse_seconds

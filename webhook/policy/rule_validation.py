@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from podferry.contract.annotation_keys import KEYS, known_keys
-from podferry.contract.annotations import resolve_dataset
+from podferry.contract.declared_datasets import resolve_dataset
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.variable_substitution import SOURCES, Variables, expand, refuse_braces

@@ -1,0 +1,42 @@
+"""What a dataset is: a URI, a path, or a name that the policy declares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from podferry.contract.dataset_reference import Reference, parse_reference
+from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.suggest import did_you_mean
+from podferry.contract.uri import corrected_uri
+
+NONE_DECLARED: Mapping[str, str] = MappingProxyType({})
+
+
+def resolve_dataset(text: str, declared: Mapping[str, str] = NONE_DECLARED) -> Reference:
+    """The reference for a URI, an absolute path, or the name of a declared dataset.
+
+    Raises:
+        InvalidSpec: It is none of these; the problem lists the declared names.
+    """
+    if "://" in text or text.startswith("/") or corrected_uri(text):
+        return parse_reference(text)
+    if text in declared:
+        return _declared_reference(text, declared[text])
+    what = "neither a URI nor a declared dataset"
+    if "/" in text:
+        raise InvalidSpec.of(what, repr(text), f"Did you mean s3://{text}?")
+    if not declared:
+        remedy = "Write a URI such as s3://datasets/digits: the policy declares no datasets"
+        raise InvalidSpec.of(what, repr(text), remedy)
+    names, guess = f"Declared: {', '.join(sorted(declared))}", did_you_mean(text, declared)
+    raise InvalidSpec.of(what, repr(text), f"{guess} {names}" if guess else names)
+
+
+def _declared_reference(name: str, text: str) -> Reference:
+    try:
+        return parse_reference(text)
+    except InvalidSpec as error:
+        what = f"the policy's dataset {name!r} is not a valid reference"
+        named = (Problem(f"{what}: {one.what}", one.measured, one.remedy) for one in error.problems)
+        raise InvalidSpec(*named) from error
