@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.hidden_secrets import hide_secrets
 from podferry.contract.location_globs import allows
 
 GUARDS_VARIABLE = "PODFERRY_GUARDS"
@@ -78,7 +79,8 @@ def metadata_problem(what: str, url: str) -> Problem | None:
     if not is_metadata_service(url):
         return None
     remedy = "Use the address of a store"
-    return Problem(f"{what}: a metadata service gives out the node's credentials", url, remedy)
+    what = f"{what}: a metadata service gives out the node's credentials"
+    return Problem(what, hide_secrets(url), remedy)
 
 
 def location_problem(what: str, location: str) -> Problem | None:

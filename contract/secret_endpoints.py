@@ -12,6 +12,7 @@ from typing import Any
 
 from podferry.contract.errors import Problem
 from podferry.contract.hadoop_properties import hadoop_properties
+from podferry.contract.hidden_secrets import hide_secrets
 from podferry.contract.location_globs import Globs, allows
 from podferry.contract.location_guards import metadata_problem
 
@@ -44,7 +45,7 @@ def secret_endpoint_problems(credentials: Mapping[str, str], guards: Iterable[Gl
             if problem is None and outside is not None:
                 remedy = f"Use one of the allowed endpoints: {', '.join(outside) or 'none'}"
                 what = f"the Secret's key {name}: the policy does not allow this endpoint"
-                problem = Problem(what, endpoint, remedy)
+                problem = Problem(what, hide_secrets(endpoint), remedy)
             if problem is not None:
                 yield problem
 

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from podferry.contract.errors import InvalidSpec
+from podferry.contract.hidden_secrets import hide_secrets
 from podferry.storage.network.hosts import is_host
 from podferry.storage.network.proxies import DEFAULT_PORTS
 
@@ -29,11 +30,13 @@ def checked_endpoint(endpoint: str) -> str:
     """An endpoint without a trailing slash.
 
     Raises:
-        InvalidSpec: It is not an http or https URL.
+        InvalidSpec: It is not an http or https URL, or it has a user, whom messages would show.
     """
+    remedy, shown = "Write http://HOST:PORT or https://HOST", hide_secrets(repr(endpoint))
     if not _is_url(endpoint):
-        remedy = "Write http://HOST:PORT or https://HOST"
-        raise InvalidSpec.of("an endpoint must be a URL", repr(endpoint), remedy)
+        raise InvalidSpec.of("an endpoint must be a URL", shown, remedy)
+    if "@" in urlsplit(endpoint).netloc:
+        raise InvalidSpec.of("an endpoint must have neither a user nor a password", shown, remedy)
     return endpoint.rstrip("/")
 
 

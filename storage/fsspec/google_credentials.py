@@ -55,8 +55,12 @@ def _read(name: str, path: str) -> str:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         what = f"{FILE_VARIABLE} names a file that cannot be read"
-        remedy = "Correct the path, or store the JSON itself under this name in the Secret"
-        raise CredentialsMissing.of(what, f"{path}: {type(error).__name__}", remedy) from error
+        remedy = "Correct the path, or store the JSON itself under this name in the Secret, as it is"
+        # Not a path: a key that is encoded twice, or cut.
+        shown = (
+            path if path.startswith(("/", "~", ".")) or path.endswith(".json") else f"{len(path)} characters"
+        )
+        raise CredentialsMissing.of(what, f"{shown[:200]}: {type(error).__name__}", remedy) from None
 
 
 def _credentials(name: str, text: str) -> object:

@@ -106,3 +106,10 @@ def test_what_is_no_address_in_a_configuration() -> None:
 )
 def test_who_opens_a_store_is_no_address(name: str) -> None:
     assert problems({name: "abc"}, []) == []
+
+
+def test_a_password_in_an_endpoint_is_not_shown() -> None:
+    for host in ("store.example", "169.254.169.254"):
+        (problem,) = problems({"AWS_ENDPOINT_URL": f"https://me:pa55@{host}"}, [])
+        assert "pa55" not in problem
+        assert host in problem

@@ -14,3 +14,22 @@ S3 = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
 def test_an_endpoint_is_a_url(endpoint):
     with pytest.raises(InvalidSpec, match="an endpoint must be a URL"):
         open_store(parse_uri("s3://b/x"), StoreConfig(endpoint=endpoint, credentials=S3))
+
+
+@pytest.mark.parametrize("scheme", ["s3", "bos", "az", "oss", "gs", "hf"])
+def test_an_endpoint_has_no_password_which_messages_would_show(scheme):
+    credentials = {
+        **S3,
+        "BOS_ACCESS_KEY_ID": "k",
+        "BOS_SECRET_ACCESS_KEY": "s",
+        "OSS_REGION": "cn-hangzhou",
+        "OSS_ACCESS_KEY_ID": "k",
+        "OSS_ACCESS_KEY_SECRET": "s",
+        "GOOGLE_SKIP_SIGNATURE": "true",
+        "AZURE_STORAGE_ACCOUNT_NAME": "a",
+        "AZURE_STORAGE_ACCOUNT_KEY": "YWJj",
+    }
+    config = StoreConfig(endpoint="https://me:pa55@store.example", credentials=credentials)
+    with pytest.raises(InvalidSpec, match="neither a user nor a password") as caught:
+        open_store(parse_uri(f"{scheme}://datasets/digits/x"), config)
+    assert "pa55" not in str(caught.value)

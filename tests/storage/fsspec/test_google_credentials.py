@@ -54,3 +54,11 @@ def test_other_types_are_refused_without_their_content():
     with pytest.raises(InvalidSpec, match="type 'other'") as caught:
         google_token({"key.json": json.dumps({"type": "other", "private": "hunter2"})})
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["eyJwcml2YXRlX2tleSI6ICJwYTU1In0=", '"private_key": "pa55"'])
+def test_a_key_that_is_no_path_is_not_shown(key):
+    """It may have been encoded twice."""
+    with pytest.raises(CredentialsMissing, match=f"{len(key)} characters: FileNotFoundError") as caught:
+        google_token({"GOOGLE_APPLICATION_CREDENTIALS": key})
+    assert key not in str(caught.value)
