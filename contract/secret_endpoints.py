@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from podferry.contract.errors import Problem
@@ -35,19 +35,21 @@ NAME_NODE = re.compile(r"dfs\.namenode\..*address(\..*)?|fs\.viewfs\.mounttable\
 SCHEMES = re.compile(r"[a-z]+://[^/\s,;]+", re.IGNORECASE)
 
 
-def secret_endpoint_problems(credentials: Mapping[str, str], guards: Iterable[Globs]) -> Iterator[Problem]:
+def secret_endpoint_problems(credentials: Mapping[str, str], guards: Sequence[Globs]) -> Iterator[Problem]:
     """Endpoints in a Secret's keys that are not allowed by every one of the guards."""
-    guards = tuple(guards)
     for name, text in sorted(credentials.items()):
         for endpoint in _endpoints(name, text):
-            problem = metadata_problem(f"the Secret's key {name}", endpoint)
-            outside = next((globs for globs in guards if not allows(globs, endpoint)), None)
-            if problem is None and outside is not None:
-                remedy = f"Use one of the allowed endpoints: {', '.join(outside) or 'none'}"
-                what = f"the Secret's key {name}: the policy does not allow this endpoint"
-                problem = Problem(what, hide_secrets(endpoint), remedy)
-            if problem is not None:
-                yield problem
+            yield from endpoint_problems(f"the Secret's key {name}", endpoint, guards)
+
+
+def endpoint_problems(what: str, endpoint: str, guards: Sequence[Globs]) -> Iterator[Problem]:
+    """Why an endpoint must not be used, if so; `what` says who names it."""
+    outside = next((globs for globs in guards if not allows(globs, endpoint)), None)
+    if problem := metadata_problem(what, endpoint):
+        yield problem
+    elif outside is not None:
+        remedy = f"Use one of the allowed endpoints: {', '.join(outside) or 'none'}"
+        yield Problem(f"{what}: the policy does not allow this endpoint", hide_secrets(endpoint), remedy)
 
 
 def _endpoints(name: str, text: str) -> Iterator[str]:

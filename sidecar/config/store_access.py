@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from podferry.contract.errors import CredentialsMissing, Refused
+from podferry.contract.errors import CredentialsMissing, Problem, Refused
 from podferry.contract.location_guards import LocationGuards
-from podferry.contract.secret_endpoints import secret_endpoint_problems
+from podferry.contract.secret_endpoints import endpoint_problems, secret_endpoint_problems
 from podferry.contract.spec import Access
 from podferry.storage.credentials.sources import config_from_directory, config_from_environment
+from podferry.storage.network.proxies import read_proxies
 from podferry.storage.store import StoreConfig
 
 
@@ -34,10 +36,22 @@ def store_config(
     if config.network.proxies.ignored:
         _warn_of(config.network.proxies.ignored)
     if secret_dir and guards is not None:
-        Refused.raise_any(secret_endpoint_problems(config.credentials, guards.endpoints))
+        found = (
+            *secret_endpoint_problems(config.credentials, guards.endpoints),
+            *_proxy_problems(config, guards),
+        )
+        Refused.raise_any(found)
     endpoint, region = access.endpoint or config.endpoint, access.region or config.region
     sources = guards.sources if guards else ()
     return msgspec.structs.replace(config, endpoint=endpoint, region=region, allowed_sources=sources)
+
+
+def _proxy_problems(config: StoreConfig, guards: LocationGuards) -> Iterator[Problem]:
+    """Proxies of a Secret, which see what endpoints see; those of the policy may have a password there."""
+    given, own = (config.network.proxies, read_proxies(os.environ))
+    known = {str(own.http), str(own.https)}
+    for proxy in sorted({str(one) for one in (given.http, given.https) if one} - known):
+        yield from endpoint_problems("the Secret's proxy", proxy, guards.endpoints)
 
 
 def _of_secret(access: Access, mounted: Path) -> StoreConfig:

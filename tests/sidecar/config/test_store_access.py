@@ -63,3 +63,20 @@ def test_endpoints_of_a_secret_are_guarded(secret, monkeypatch):
         store_config(Access(), secret, LocationGuards((("*",), ("https://store.example",))))
     # The environment is the webhook's.
     assert store_config(Access(), None, LocationGuards((("https://store.example",),)))
+
+
+def test_the_proxy_of_a_secret_is_guarded_as_an_endpoint(secret, monkeypatch):
+    """With a CA of its own, it reads and answers what is meant for the endpoint."""
+    (secret / "HTTPS_PROXY").write_text("http://me:pa55@proxy.example:3128\n")
+    guarded = LocationGuards((("https://store.example",),))
+    with pytest.raises(Refused, match=r"the Secret's proxy: .* \(http://proxy.example:3128\)") as caught:
+        store_config(Access(), secret, guarded)
+    assert "pa55" not in str(caught.value)
+    for guards in (
+        None,
+        UNGUARDED,
+        LocationGuards((("https://store.example", "http://proxy.example:3128"),)),
+    ):
+        assert store_config(Access(), secret, guards).network.proxies.https is not None
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")  # the policy's
+    assert store_config(Access(), secret, guarded).network.proxies.https.authorization
