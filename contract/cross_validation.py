@@ -10,6 +10,7 @@ from podferry.contract.annotation_keys import KEYS, dataset_names, known_keys, s
 from podferry.contract.errors import Problem
 from podferry.contract.mounted_dataset import mode_problems
 from podferry.contract.quantity import format_bytes, quantity_at_least
+from podferry.contract.schemes import canonical_place
 from podferry.contract.spec import (
     CHECKPOINT_PATH,
     OUTPUT_PATH,
@@ -231,7 +232,7 @@ def _location(values: Mapping[str, Any], section: SpecSection) -> Uri:
 
 
 def _steps(uri: Uri) -> list[str]:
-    return [uri.scheme, uri.bucket, *filter(None, uri.key.split("/"))]
+    return [*canonical_place(uri.scheme, uri.bucket), *filter(None, uri.key.split("/"))]
 
 
 def _nested(one: list[str], other: list[str]) -> bool:

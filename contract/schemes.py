@@ -15,3 +15,24 @@ OTHER_NAMES = {
     "davs": "webdavs",
 }
 """Names that other programs have for a service, and the scheme here."""
+ALIASES = {
+    "s3a": "s3",
+    "gcs": "gs",
+    "abfs": "az",
+    "abfss": "az",
+    "ssh": "sftp",
+    "https": "http",
+    "webdavs": "webdav",
+    "ftps": "ftp",
+    "swebhdfs": "webhdfs",
+    "viewfs": "hdfs",
+}
+"""Schemes of one service, or of one server with and without TLS, by the first of them."""
+WITH_USER = ("sftp", "ftp", "smb")
+"""Services whose URIs may name a user, who sees the same files."""
+
+
+def canonical_place(scheme: str, bucket: str) -> tuple[str, str]:
+    """The same pair for all spellings of a place that URIs show to be the same."""
+    service = ALIASES.get(scheme, scheme)
+    return service, bucket.rpartition("@")[2].lower() if service in WITH_USER else bucket

@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.annotation_keys import KEYS
+from podferry.contract.annotations import read_settings
 from podferry.contract.cross_validation import DEPENDENT_KEYS, gang_problems
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.spec import CheckpointSpec, FerrySpec
 
 CHECKPOINTS = CheckpointSpec("s3://b/c")
@@ -37,3 +39,28 @@ def test_every_key_of_a_direction_belongs_to_it() -> None:
     stems["outputs"] = ("output-", "outputs-")
     for direction, names in DEPENDENT_KEYS.items():
         assert {name for name in KEYS if name.startswith(stems[direction])} <= set(names) <= set(KEYS)
+
+
+@pytest.mark.parametrize(
+    ("checkpoints", "outputs"),
+    [
+        ("s3://b/runs", "s3a://b/runs/logs"),
+        ("sftp://me@nas/runs", "ssh://NAS/runs"),
+        ("smb://nas/share/runs", "smb://LAB;me@nas/share"),
+        ("webdav://nas:8443/runs", "webdavs://nas:8443/runs"),
+    ],
+)
+def test_one_location_in_two_spellings(checkpoints: str, outputs: str) -> None:
+    """Outputs would overwrite what a commit lists."""
+    with pytest.raises(InvalidSpec, match="are the same location, or one contains the other"):
+        read_settings({"checkpoints": checkpoints, "outputs": outputs})
+
+
+def test_other_users_and_buckets_are_other_locations() -> None:
+    read_settings({"checkpoints": "s3://b/runs", "outputs": "s3a://c/runs"})
+    read_settings(
+        {
+            "checkpoints": "abfss://a@one.dfs.core.windows.net/x",
+            "outputs": "abfss://a@two.dfs.core.windows.net/x",
+        }
+    )
