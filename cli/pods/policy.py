@@ -15,6 +15,7 @@ from podferry.cli.pods.policy_file import read_policy_file
 from podferry.cli.pods.yaml_documents import read_documents
 from podferry.contract.quantity import format_bytes
 from podferry.sidecar.runtime.messages import print_message
+from podferry.webhook.policy.loose_lists import loose_lists
 from podferry.webhook.policy.policy import Policy
 from podferry.webhook.policy.policy_schema import policy_schema
 from podferry.webhook.policy.rule_webhooks import RULE_WEBHOOK_SUFFIX, rule_names
@@ -78,6 +79,8 @@ def _print(policy: Policy, checks: Iterable[PodCheck]) -> None:
             f"warning: rule {rule.name} never applies: rule {earlier.name}, before it, selects all its pods",
             "yellow",
         )
+    for text in loose_lists(policy):
+        print_message(f"warning: {text}", "yellow")
     if not checks:
         return
     click.echo()

@@ -77,3 +77,10 @@ def test_the_reason_of_a_skipped_pod_is_printed_once(folder: Path) -> None:
     result = run("check", "policy.yaml", "pods.yaml")
     lines = [line for line in result.stdout.splitlines() if line.startswith("Job digits: ")]
     assert [line.count("size of the dataset is unknown") for line in lines if "size of" in line] == [1]
+
+
+def test_a_list_that_allows_more_than_it_looks(folder: Path) -> None:
+    (folder / "policy.yaml").write_text(POLICY + 'allowed: {sources: ["sftp://nas*/", "s3://datasets/"]}\n')
+    result = run("check", "policy.yaml")
+    assert result.exit_code == 0
+    assert "warning: allowed.sources: sftp://nas*/ also allows sftp://nas.elsewhere.example/" in result.stderr
