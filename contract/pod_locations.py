@@ -11,7 +11,8 @@ from pathlib import PurePosixPath
 
 from podferry.contract.claims import SCHEME, claim_path_problem, hint_for
 from podferry.contract.errors import Problem
-from podferry.contract.schemes import OTHER_NAMES, STORE_SCHEMES
+from podferry.contract.hidden_secrets import hide_secrets
+from podferry.contract.schemes import OTHER_NAMES, STORE_SCHEMES, WITHOUT_USER
 from podferry.contract.spec import PREFIX, SHM, FerrySpec
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri, parse_uri
@@ -56,6 +57,15 @@ def _store_problems(key: str, uri: Uri, local: str) -> Iterator[Problem]:
         yield Problem(f"{PREFIX}{key}: no engine opens {uri.scheme}://", str(uri), hint)
     elif uri.scheme == SCHEME and (problem := claim_path_problem(key, uri)):
         yield problem
+    elif uri.scheme in WITHOUT_USER and "@" in uri.bucket:
+        what = f"{PREFIX}{key}: a URI of {uri.scheme}:// must not name a user"
+        yield Problem(
+            what, hide_secrets(str(uri)), "Remove what is before the @; the Secret says who logs in"
+        )
+    elif uri.scheme == "smb" and not uri.key:
+        yield Problem(
+            f"{PREFIX}{key}: the URI names no share", str(uri), f"Write smb://{uri.bucket}/SHARE/path"
+        )
 
 
 def unknown_scheme_warnings(spec: FerrySpec) -> Iterator[str]:

@@ -28,6 +28,8 @@ ALIASES = {
     "viewfs": "hdfs",
 }
 """Schemes of one service, or of one server with and without TLS, by the first of them."""
+WITHOUT_USER = ("http", "https", "webdav", "webdavs", "hdfs", "viewfs", "webhdfs", "swebhdfs")
+"""Services whose engines take the user from the Secret alone."""
 WITH_USER = ("sftp", "ftp", "smb")
 """Services whose URIs may name a user, who sees the same files."""
 

@@ -4,13 +4,17 @@ import pytest
 from fsspec.registry import known_implementations
 
 from podferry.contract.annotations import read_annotations
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.pod_locations import (
     LOCAL_SCHEMES,
     directory_problems,
     location_problems,
     unknown_scheme_warnings,
 )
+from podferry.contract.schemes import WITHOUT_USER
 from podferry.contract.spec import PREFIX, FerrySpec
+from podferry.contract.uri import parse_uri
+from podferry.storage.factory import open_store
 
 Read = Callable[..., FerrySpec]
 STORE = {"checkpoints": "s3://c/x", "outputs": "gs://o/x"}
@@ -83,6 +87,22 @@ def test_a_claim_is_not_left(spec: Read, key: str, location: str) -> None:
     (problem,) = location_problems(spec(**{**STORE, key: location}))
     assert problem.what == f"{PREFIX}{key}: not a claim and a path in it"
     assert problem.measured == location
+
+
+@pytest.mark.parametrize("scheme", WITHOUT_USER)
+def test_a_user_that_the_engine_would_refuse(spec: Read, scheme: str) -> None:
+    location = f"{scheme}://gho_token@host/x"
+    (problem,) = location_problems(spec(**STORE, dataset=location))
+    assert problem.what == f"{PREFIX}dataset: a URI of {scheme}:// must not name a user"
+    with pytest.raises(InvalidSpec, match=r"must not (name|have) a user"):
+        open_store(parse_uri(location))
+
+
+def test_a_share_has_a_name(spec: Read) -> None:
+    (problem,) = location_problems(spec(dataset="smb://nas", checkpoints="smb://other/runs"))
+    assert str(problem) == (
+        "podferry.io/dataset: the URI names no share (smb://nas/). Write smb://nas/SHARE/path."
+    )
 
 
 @pytest.mark.parametrize("restore", ["auto", "latest", "never", "epoch-1-0123456789ab", "s3://c/other"])
