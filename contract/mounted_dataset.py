@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 
 from podferry.contract.claims import FORM, SCHEME, claim_path_problem, hint_for
@@ -11,6 +12,12 @@ from podferry.contract.uri import Uri
 
 SCHEMES = {DatasetMode.SHARE: SCHEME, DatasetMode.IMAGE: "image"}
 FORMS = {DatasetMode.SHARE: FORM, DatasetMode.IMAGE: "image://REGISTRY/NAME:TAG"}
+_COMPONENT = r"[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*"
+IMAGE_NAME = re.compile(
+    rf"([A-Za-z0-9.:\[\]-]+/)?{_COMPONENT}(/{_COMPONENT})*(:\w[\w.-]{{0,127}})?"
+    r"(@[A-Za-z0-9+._-]+:[0-9a-fA-F]{32,})?"
+)
+"""Source: the grammar of the distribution project's references. It has no upper case after the host."""
 WITHOUT_EFFECT = ("include", "exclude", "file-mode", "unpack", "shard", "medium")
 """Keys of a dataset that say how to copy it."""
 
@@ -39,6 +46,10 @@ def mode_problems(key: str, mode: DatasetMode, uri: Uri, settings: Collection[st
         yield Problem(what, str(uri), remedy)
     elif path_problem is not None:
         yield path_problem
+    elif mode is DatasetMode.IMAGE and not IMAGE_NAME.fullmatch(image_of(uri)):
+        yield Problem(
+            f"{PREFIX}{key}: not an image reference", str(uri), f"Write {FORMS[mode]}, in lower case"
+        )
     for name in (f"{one}{dot_name}" for one in WITHOUT_EFFECT):
         if name in settings:
             what = f"{PREFIX}{name} has no effect: {mode_key} is {mode}, so nothing is copied"

@@ -35,6 +35,9 @@ def test_locations_that_fit(mode: DatasetMode, uri: str) -> None:
         (SHARE, "nfs://nas/export", "Create a claim of a volume of NFS, and write pvc://CLAIM/PATH."),
         (IMAGE, "pvc://datasets", "Write image://REGISTRY/NAME:TAG, or remove podferry.io/mode.val."),
         (SHARE, "pvc://Datasets/digits", "without . and .. in the path."),
+        (IMAGE, "image://registry.example/a b:1", "Write image://REGISTRY/NAME:TAG, in lower case."),
+        (IMAGE, "image://registry.example/../b", "Write image://REGISTRY/NAME:TAG, in lower case."),
+        (IMAGE, "image://registry.example/x@sha256:0a", "Write image://REGISTRY/NAME:TAG, in lower case."),
         (SHARE, "pvc://datasets/../other", "without . and .. in the path."),
     ],
 )

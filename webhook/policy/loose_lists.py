@@ -11,6 +11,8 @@ from podferry.webhook.policy.policy import AllowedLocations, Policy
 
 OPEN_HOST = re.compile(r"([^:/]+)://([^/]*[^/@*])\*(:[^/]*)?(/.*)?")
 """A host that ends with a wildcard: any domain may follow."""
+BY_NAME = ("s3", "s3a", "bos", "oss", "gs", "gcs", "az", "hf", "hdfs", "viewfs")
+"""Schemes whose URIs leave the service to the settings."""
 ELSEWHERE = ".elsewhere.example"
 
 
@@ -19,7 +21,9 @@ def loose_lists(policy: Policy) -> Iterator[str]:
     yield from _open_hosts("allowed", policy.allowed)
     for index, guardrail in enumerate(policy.guardrails):
         yield from _open_hosts(f"guardrails[{index}].allowed", guardrail.allowed)
-    if ANY in policy.allowed.endpoints and ANY not in policy.allowed.sources + policy.allowed.destinations:
+    listed = policy.allowed.sources + policy.allowed.destinations
+    named = any(glob.partition(":")[0] in BY_NAME for glob in listed)
+    if ANY in policy.allowed.endpoints and ANY not in listed and named:
         what = "a Secret, or an annotation, may name another service that has such a bucket"
         yield f"allowed.endpoints is {ANY}: {what}. List the services"
 

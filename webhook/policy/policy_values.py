@@ -11,6 +11,7 @@ from podferry.contract.ca_certificates import parse_certificates
 from podferry.contract.declared_datasets import resolve_dataset
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.location_globs import ANY
+from podferry.contract.mounted_dataset import IMAGE_NAME
 from podferry.contract.quantity import parse_quantity, parse_seconds
 from podferry.contract.spec import PREFIX
 from podferry.contract.suggest import did_you_mean
@@ -27,10 +28,6 @@ MIN_PORT, MAX_PORT = 1024, 65535
 """Ports that need no privileges."""
 FILLED = {"type": "string", "pattern": r"\S"}
 SCALAR = {"type": ["string", "number"], "pattern": r"\S"}
-IMAGE = re.compile(
-    r"([A-Za-z0-9.:\[\]-]+/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:\w[\w.-]{0,127})?(@[A-Za-z0-9+._-]+:[0-9a-fA-F]{32,})?"
-)
-"""Source: the grammar of the distribution project's references. It has no upper case after the host."""
 HOST = re.compile(r"[^\s,]+")
 RULE_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 NAMESPACE_VARIABLE = "$(namespace)"
@@ -104,7 +101,7 @@ def _short(text: str, limit: int, remedy: str) -> str:
 
 def _image(value: Any) -> str:
     text = _short(_text(value), MAX_IMAGE_BYTES, "Write a shorter reference")
-    if not IMAGE.fullmatch(text):
+    if not IMAGE_NAME.fullmatch(text):
         remedy = "Write for example registry.example/podferry:0.1.0"
         raise InvalidSpec.of("not an image reference, so no pod could start", repr(text), remedy)
     return text
