@@ -50,7 +50,8 @@ def allows(globs: Globs, location: str) -> bool:
         return True
     if ".." in SEPARATORS.split(location):
         return False
-    return any(_matches(_parts(location), glob) for glob in globs)
+    parts = _parts(location)
+    return any(_matches(parts, glob) for glob in globs)
 
 
 def _matches(location: _Parts, text: str) -> bool:
