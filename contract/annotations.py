@@ -8,12 +8,13 @@ key's parser (`podferry.contract.annotation_keys`); then settings are checked ag
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from podferry.contract.annotation_bounds import character_problems, size_problems
 from podferry.contract.annotation_keys import KEYS, NAME, STAMPS, known_keys, split_key
 from podferry.contract.cross_validation import (
     SpecSection,
@@ -26,7 +27,6 @@ from podferry.contract.dataset_selection import carried_selections
 from podferry.contract.declared_datasets import NONE_DECLARED, resolve_dataset
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.hidden_secrets import hide_secrets
-from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import (
     MAX_DATASET_NAME_LENGTH,
     PREFIX,
@@ -43,10 +43,6 @@ from podferry.contract.variable_substitution import Variables, expand
 SECTION_PREFIX = re.compile("(dataset|checkpoint|output)s?-")
 MAX_CACHED_LENGTH = 1024
 """Characters of an annotation; larger ones would fill the memory."""
-MAX_SETTINGS = 256
-"""Annotations of podferry in one pod: with thousands, a decision would take seconds."""
-MAX_SETTINGS_BYTES = 256 * 1024
-"""Source: Kubernetes, `TotalAnnotationSizeLimitB`, which it checks only after admission."""
 PREFIX_LENGTH = len(PREFIX)
 
 
@@ -77,27 +73,10 @@ def read_settings(
     declared: Mapping[str, str] = NONE_DECLARED,
 ) -> FerrySpec:
     """As `read_annotations`, of the settings of a pod that has opted in."""
-    InvalidSpec.raise_any([*_size_problems(settings), *_character_problems(settings)])
+    InvalidSpec.raise_any([*size_problems(settings), *character_problems(settings)])
     if any("$(" in text or len(text) > MAX_CACHED_LENGTH for text in settings.values()):
         return _read(settings, variables or Variables(), declared)
     return _read_without_variables(tuple(sorted(settings.items())), tuple(declared.items()))
-
-
-def _character_problems(settings: Mapping[str, str]) -> Iterator[Problem]:
-    """Only what neither a variable, nor a path, nor an object's name can have, and the API server admits."""
-    for name, text in settings.items():
-        if "\0" in text:
-            yield Problem(f"{PREFIX}{name}: it contains a NUL character", repr(text), "Remove it")
-
-
-def _size_problems(settings: Mapping[str, str]) -> Iterator[Problem]:
-    if len(settings) > MAX_SETTINGS:
-        what, remedy = f"too many {PREFIX} annotations", "Use fewer datasets"
-        yield Problem(what, f"{len(settings)}; at most {MAX_SETTINGS}", remedy)
-    size = sum(len(name) + len(text) for name, text in settings.items())
-    if size > MAX_SETTINGS_BYTES:
-        measured = f"{format_bytes(size)}; a pod may have {format_bytes(MAX_SETTINGS_BYTES)} of annotations"
-        yield Problem(f"the {PREFIX} annotations are too long", measured, "Shorten them")
 
 
 @lru_cache(maxsize=256)
