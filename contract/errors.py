@@ -49,7 +49,15 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
         measured = f" ({self.measured})" if self.measured else ""
         end = "" if self.remedy.endswith("?") else "."
         remedy = f" {self.remedy}{end}" if self.remedy else ""
-        return f"{self.what}{measured}.{remedy}"
+        return _printable(f"{self.what}{measured}.{remedy}")
+
+
+def _printable(text: str) -> str:
+    """The text with escapes for what would steer a terminal, or is no text: names come from servers."""
+    if text.isprintable():
+        return text
+    kept = (each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
+    return "".join(kept)
 
 
 class FerryError(Exception):

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from podferry.contract.errors import FerryError, Problem, Unavailable
+from podferry.contract.errors import Corrupt, FerryError, Problem, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.credential_rules import (
@@ -190,3 +190,9 @@ def too_short(location: StoreLocation, name: str, start: int, length: int | None
     """The error for a read past the end of an object; `found` says how much there is."""
     requested = f"requested {'the rest' if length is None else length} from {start}"
     return store_error("range", location, name, f"{found}; {requested}")
+
+
+def too_long(location: StoreLocation, name: str, size: int) -> Corrupt:
+    """The error for a file that continues behind its size: of a server that is wrong, or in `/proc`."""
+    what, measured = f"{location.uri / name} continues behind its size", f"more than {size} bytes"
+    return Corrupt.of(what, f"{measured}; {location.address}", "Copy it to another file, or exclude it")

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import errno
 import ftplib
+from collections.abc import Iterator
 
-from podferry.contract.errors import Unavailable
+from podferry.contract.errors import Corrupt, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
-from podferry.storage.ftp.facts import Facts, read_facts, read_line, tag_of
-from podferry.storage.ftp.session import UNKNOWN_COMMAND, FtpSession
+from podferry.storage.errors.translate import StoreLocation
+from podferry.storage.ftp.facts import MAX_DIGITS, Facts, read_facts, read_line, tag_of
+from podferry.storage.ftp.session import UNKNOWN_COMMAND, Endless, FtpSession
 from podferry.storage.object_names import is_temporary, join
+from podferry.storage.timeouts_and_limits import MAX_LISTED
 from podferry.storage.walk import Directory
 
 
@@ -25,9 +28,12 @@ def path_of(uri: Uri, name: str = "") -> str:
 def list_directory(session: FtpSession, uri: Uri, directory: str) -> Directory:
     """What is directly in a directory; links are followed, and those to files are unsized.
 
+    So are files whose size the server does not list: that fact is optional (RFC 3659, section 7.5).
+
     Raises:
         PermissionError: It may not be entered or listed.
         InvalidSpec: The server's format is unknown.
+        Corrupt: A name is none.
         Unavailable: A link leads nowhere.
         ftplib.Error, OSError, EOFError: The server does not respond as it should.
     """
@@ -36,15 +42,18 @@ def list_directory(session: FtpSession, uri: Uri, directory: str) -> Directory:
         found = _listed(session, path)
     except (FileNotFoundError, NotADirectoryError) as error:
         return Directory(problem=error.strerror or "there is no such directory")
-    members = [facts for facts in found if not is_temporary(facts.name)]
+    members = [facts for facts in _members(found, uri / directory) if not is_temporary(facts.name)]
     kinds = [_kind(session, uri / directory, path, facts) for facts in members]
     files = [facts for facts, kind in zip(members, kinds, strict=True) if kind == "file"]
+    unsized = [facts for facts in files if facts.kind == "link" or facts.size is None]
     dated = _dated(session, path, [facts for facts in files if facts.kind == "file"])
     return Directory(
         tuple(
-            Entry(join(directory, name), size or 0, tag_of(size or 0, time)) for name, _, size, time in dated
+            Entry(join(directory, name), size, tag_of(size, time))
+            for name, _, size, time in dated
+            if size is not None
         ),
-        tuple(join(directory, facts.name) for facts in files if facts.kind == "link"),
+        tuple(join(directory, facts.name) for facts in unsized),
         tuple(
             sorted(join(directory, f.name) for f, k in zip(members, kinds, strict=True) if k == "directory")
         ),
@@ -84,29 +93,49 @@ def _listed(session: FtpSession, path: str) -> list[Facts]:
     try:
         if "MLST" in session.features or not session.features:
             try:
-                found = [read_facts(line) for line in session.lines("MLSD")]
+                return [read_facts(line) for line in _bounded(session.lines("MLSD"))]
             except ftplib.error_perm as error:
                 if str(error)[:3] not in UNKNOWN_COMMAND:
                     raise
-            else:
-                return [
-                    facts for facts in found if facts.kind not in {"cdir", "pdir"} and _is_name(facts.name)
-                ]
-        return [facts for facts in _by_list(session) if _is_name(facts.name)]
+        return _by_list(session)
     except ftplib.error_perm as error:
         raise PermissionError(errno.EACCES, str(error)[:200], path) from error
 
 
 def _by_list(session: FtpSession) -> list[Facts]:
     try:
-        lines = list(session.lines("LIST -a"))  # without the option hidden files are left out
+        lines = list(_bounded(session.lines("LIST -a")))  # without the option hidden files are left out
     except ftplib.error_perm:
-        lines = list(session.lines("LIST"))
+        lines = list(_bounded(session.lines("LIST")))
     return [facts for line in lines if (facts := read_line(line)) is not None]
 
 
-def _is_name(name: str) -> bool:
-    return name not in {"", ".", ".."} and "/" not in name
+def _bounded(lines: Iterator[str]) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        if number >= MAX_LISTED:
+            raise Endless(f"a listing has over {MAX_LISTED:,} lines")
+        yield line
+
+
+def _members(found: list[Facts], uri: Uri) -> Iterator[Facts]:
+    """What is listed without the directory itself and the one above; raises `Corrupt` for a path."""
+    for facts in found:
+        if facts.kind in {"cdir", "pdir"} or facts.name in {".", ".."}:
+            continue
+        if not facts.name or "/" in facts.name:
+            what, remedy = (
+                f"the server lists a name that is none in {uri}",
+                "Rename it at its source, or use sftp://",
+            )
+            raise Corrupt.of(what, ascii(facts.name)[:200], remedy)
+        yield facts
+
+
+def endless(location: StoreLocation, name: str, measured: str) -> Corrupt:
+    """The error for a server that sends without end."""
+    where = location.uri / name if name else location.uri
+    what = f"what the server of {where} sends has no end"
+    return Corrupt.of(what, f"{measured}; {location.address}", "Check that an FTP server is at this address")
 
 
 def _enter(session: FtpSession, path: str) -> None:
@@ -151,8 +180,8 @@ def file_entry(session: FtpSession, path: str, name: str, size: int | None = Non
             size = session.size(path)
         except ftplib.error_perm as error:
             raise explained(session, path, error) from error
-    if size is None:
-        raise ftplib.error_proto("213 without a size")
+    if size is None or not 0 <= size < 10**MAX_DIGITS:
+        raise ftplib.error_proto(f"213 without a size: {str(size)[:20]}")
     (time,) = session.times([path])
     return Entry(name, size, tag_of(size, time))
 

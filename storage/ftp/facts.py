@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from podferry.contract.errors import InvalidSpec
 
-LINE = re.compile(r"(\S)\S{9}\S*\s+\d+\s+\S+\s+\S+\s+(\d+)\s+\S+\s+\d+\s+[\d:]+ (.*)")
+LINE = re.compile(r"(\S)\S{9}\S*\s+\d+\s+\S+\s+\S+\s+(\d{1,18})\s+\S+\s+\d+\s+[\d:]+ (.*)")
 """Kind, size and name: exactly one space is before the name."""
-DOS_LINE = re.compile(r"\d\d-\d\d-\d\d(?:\d\d)?\s+\d\d:\d\d(?:AM|PM)\s+(?:(<DIR>) {10}|(\d+) )(.*)")
+DOS_LINE = re.compile(r"\d\d-\d\d-\d\d(?:\d\d)?\s+\d\d:\d\d(?:AM|PM)\s+(?:(<DIR>) {10}|(\d{1,18}) )(.*)")
 """As Microsoft's servers write it by default."""
+MAX_DIGITS = 19
+"""A size with as many is not real: an exabyte has them."""
 KINDS = {"d": "directory", "-": "file", "l": "link"}
 """By the first letter of a line; others are devices and sockets."""
 FACT_KINDS = {"dir": "directory", "file": "file"}
@@ -42,7 +44,8 @@ def read_facts(line: str) -> Facts:
     facts = dict(_pairs(text))
     kind, size = facts.get("type", "").lower(), facts.get("size", "")
     known = FACT_KINDS.get(kind, "link" if "link" in kind else kind)
-    return Facts(name, known, int(size) if size.isdecimal() else None, facts.get("modify", ""))
+    is_size = size.isdecimal() and len(size) < MAX_DIGITS
+    return Facts(name, known, int(size) if is_size else None, facts.get("modify", ""))
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:

@@ -5,21 +5,35 @@ from __future__ import annotations
 import ftplib
 import socket
 import ssl
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import Any
 
 from podferry.storage.ftp.login import Login, Tls
+from podferry.storage.timeouts_and_limits import Limits
 
 RECEIVE_BYTES = 1 << 20
 """Of a data connection's buffer: what has been sent behind a range when the transfer is ended is wasted."""
+LISTING_BYTES = 1 << 16
+"""Taken at a time."""
 PIPELINED = 32
 """Commands that wait at the server at a time: some kilobytes, which its socket's buffer holds."""
+MAX_LINE_BYTES = 8192
+"""Of a reply or a listing. A name has 255 bytes, and a path 4,096."""
+MAX_REPLY_LINES = 1000
+"""Of one reply. Banners have tens of lines."""
+RENEWED_LINES = 1000
+"""Of a listing, for which the time of a request is enough."""
 UNKNOWN_COMMAND = ("500", "501", "502", "504")
 """Replies to a command that the server does not know. Source: RFC 959, 4.2.1."""
 ENDED = ("226", "250", "225", "426", "451", "450", "551")
 """Replies to a transfer that the client has ended: complete, aborted, or failed."""
+
+
+class Endless(ftplib.Error):
+    """The server sends more than a reply or a line can have."""
 
 
 class FtpSession(ftplib.FTP_TLS):
@@ -28,19 +42,21 @@ class FtpSession(ftplib.FTP_TLS):
     Server addresses in replies to PASV are ignored: data comes from the host that was named.
     """
 
-    def __init__(self, login: Login, context: ssl.SSLContext | None, seconds: tuple[float, float]) -> None:
+    def __init__(self, login: Login, context: ssl.SSLContext | None, limits: Limits) -> None:
         """Connect and log in.
 
         Args:
             login: Where and as whom.
             context: For TLS.
-            seconds: To connect, and to wait for a byte later.
+            limits: Its timeouts.
 
         Raises:
             ftplib.Error, OSError, EOFError: The server does not let this client in.
         """
-        self._login = login
-        super().__init__(context=context, timeout=seconds[0], encoding="utf-8")
+        self._login, self._limits = login, limits
+        self._received = bytearray()
+        self._deadline = time.monotonic() + limits.connect_seconds + limits.stall_seconds
+        super().__init__(context=context, timeout=limits.connect_seconds, encoding="utf-8")
         try:
             self.connect(login.host, login.port)
             if login.tls is Tls.EXPLICIT:
@@ -53,9 +69,49 @@ class FtpSession(ftplib.FTP_TLS):
         except BaseException:
             self.close()
             raise
-        self.timeout = seconds[1]
+        self.timeout = limits.stall_seconds
         assert self.sock is not None  # noqa: S101 - it has logged in
-        self.sock.settimeout(seconds[1])
+        self.sock.settimeout(limits.stall_seconds)
+
+    def renew(self) -> None:
+        """Give what follows the time of one request: a server that sends drop by drop never stalls."""
+        self._deadline = time.monotonic() + self._limits.request_seconds
+
+    def check_time(self) -> None:
+        """Raise `TimeoutError` if the time of the request is over."""
+        if time.monotonic() > self._deadline:
+            raise TimeoutError(f"no end within {self._limits.request_seconds:.0f} s")
+
+    def getline(self) -> str:
+        """See `ftplib.FTP.getline`.
+
+        Raises:
+            Endless: The line is longer than a reply's can be.
+            EOFError, OSError: The connection ends, or the time of the request.
+        """
+        assert self.sock is not None  # noqa: S101 - it is connected
+        while (end := self._received.find(b"\n")) < 0:
+            if len(self._received) > MAX_LINE_BYTES:
+                raise Endless(f"a line of a reply has over {MAX_LINE_BYTES:,} bytes")
+            self.check_time()
+            data = self.sock.recv(MAX_LINE_BYTES)
+            if not data:
+                raise EOFError
+            self._received += data
+        line = self._received[:end].decode(self.encoding, "surrogateescape").rstrip("\r")
+        del self._received[: end + 1]
+        return line
+
+    def getmultiline(self) -> str:
+        """See `ftplib.FTP.getmultiline`; raises `Endless` for a reply of too many lines."""
+        lines = [self.getline()]
+        code, more = lines[0][:3], lines[0][3:4] == "-"
+        while more:
+            if len(lines) > MAX_REPLY_LINES:
+                raise Endless(f"a reply has over {MAX_REPLY_LINES:,} lines: {lines[0][:40]!a}")
+            lines.append(self.getline())
+            more = lines[-1][:3] != code or lines[-1][3:4] == "-"
+        return "\n".join(lines)
 
     def connect(self, *args: Any, **kwargs: Any) -> str:
         """See `ftplib.FTP.connect`; with TLS from the first byte if that was chosen."""
@@ -65,7 +121,6 @@ class FtpSession(ftplib.FTP_TLS):
         plain = socket.create_connection((self.host, self.port), self.timeout)
         self.af = plain.family
         self.sock = self._private(plain)
-        self.file = self.sock.makefile("r", encoding=self.encoding, errors="surrogateescape")
         self.welcome = self.getresp()
         return self.welcome
 
@@ -73,8 +128,8 @@ class FtpSession(ftplib.FTP_TLS):
         """See `ftplib.FTP_TLS.auth`; the protocol's name is that of RFC 4217."""
         reply = self.voidcmd("AUTH TLS")
         assert self.sock is not None  # noqa: S101 - it is connected
+        self._received.clear()  # what has come in the clear is no reply to what is said in private
         self.sock = self._private(self.sock)
-        self.file = self.sock.makefile("r", encoding=self.encoding, errors="surrogateescape")
         return reply
 
     def _private(self, plain: socket.socket, session: ssl.SSLSession | None = None) -> ssl.SSLSocket:
@@ -119,16 +174,30 @@ class FtpSession(ftplib.FTP_TLS):
         """The lines of a listing; names may have bytes that are not UTF-8.
 
         Raises:
+            Endless: A line is longer than one can be.
             ftplib.Error: Also if the server says at the end that it failed, as vsftpd does with a 226.
         """
         data = self.transfercmd(command)
-        with data, data.makefile("rb") as file:
-            for line in file:
-                yield line.decode("utf-8", "surrogateescape").rstrip("\r\n")
+        with data:
+            for number, line in enumerate(self._lines(data), 1):
+                if number % RENEWED_LINES == 0:
+                    self.renew()
+                yield line.decode("utf-8", "surrogateescape").removesuffix("\r")
             _end_privacy(data)
         reply = self.voidresp()
         if "failed" in reply.lower():
             raise ftplib.error_perm(f"550 {reply}")
+
+    def _lines(self, data: socket.socket) -> Iterator[bytes]:
+        rest = b""
+        while received := data.recv(LISTING_BYTES):
+            *lines, rest = (rest + received).split(b"\n")
+            yield from lines
+            if len(rest) > MAX_LINE_BYTES:
+                raise Endless(f"a line of a listing has over {MAX_LINE_BYTES:,} bytes")
+            self.check_time()
+        if rest:
+            yield rest
 
     def times(self, paths: Iterable[str]) -> list[str]:
         """When files were modified, `YYYYMMDDHHMMSS`; empty where the server does not say.
@@ -138,6 +207,7 @@ class FtpSession(ftplib.FTP_TLS):
         found: list[str] = []
         remaining = iter(paths)
         while batch := list(islice(remaining, PIPELINED)):
+            self.renew()
             for path in batch:
                 self.putline(f"MDTM {path}")
             for reply in [self.getmultiline() for _ in batch]:

@@ -34,7 +34,7 @@ class Sessions:
 
     def __init__(self, uri: Uri, config: StoreConfig, location: StoreLocation, limits: Limits) -> None:
         self._uri, self._config, self._location = uri, config, location
-        self._seconds = limits.connect_seconds, limits.stall_seconds
+        self._limits = limits
         self._changed = threading.Condition()
         self._idle: list[FtpSession] = []
         self._used: set[FtpSession] = set()
@@ -53,6 +53,7 @@ class Sessions:
             ftplib.Error, OSError, EOFError: There is no session.
         """
         session = self._taken()
+        session.renew()
         try:
             yield session
         except BaseException as error:
@@ -120,7 +121,7 @@ class Sessions:
         if login.tls is not Tls.NONE and self._context is None:
             self._context = tls_context(self._config.network.ca.pem)
         try:
-            return FtpSession(login, self._context, self._seconds)
+            return FtpSession(login, self._context, self._limits)
         except ftplib.error_perm as error:
             if self.answered or str(error)[:3] not in REFUSED_LOGINS:
                 raise

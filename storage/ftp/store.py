@@ -18,9 +18,9 @@ from typing import TypeVar
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation, store_error, translating
-from podferry.storage.ftp.directories import file_entry, list_directory, path_of
+from podferry.storage.ftp.directories import endless, file_entry, list_directory, path_of
 from podferry.storage.ftp.login import login_for, names_of_credentials
-from podferry.storage.ftp.session import FtpSession
+from podferry.storage.ftp.session import Endless, FtpSession
 from podferry.storage.ftp.sessions import MAX_SESSIONS, Sessions
 from podferry.storage.ftp.transfers import ReadRange, delete_file, exists, write_file
 from podferry.storage.ftp.worker_threads import WorkerThreads
@@ -121,7 +121,10 @@ class FtpStore:
     async def _call(self, name: str, work: Callable[[FtpSession], T], *, repeat: bool = True) -> T:
         """Do something in a session; if that is lost, again in another one."""
         with translating(self._location, name, answered=self._sessions.answered):
-            return await self._threads.run(lambda: self._repeated(work, repeat))
+            try:
+                return await self._threads.run(lambda: self._repeated(work, repeat))
+            except Endless as error:
+                raise endless(self._location, name, str(error)) from error
 
     def _repeated(self, work: Callable[[FtpSession], T], repeat: bool) -> T:
         waits = pauses(self._limits.retries, self._limits.retry_seconds)

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from podferry.contract.errors import Corrupt
 from podferry.contract.manifest import Entry
-from podferry.storage.errors.translate import StoreLocation, check_listed, store_error, too_short
+from podferry.storage.errors.translate import StoreLocation, check_listed, store_error, too_long, too_short
 from podferry.storage.ftp.directories import explained, file_entry, path_of
 from podferry.storage.ftp.session import FtpSession
 from podferry.storage.object_names import temporary_name
@@ -46,14 +46,17 @@ class ReadRange:
         self._arrived = 0
         self._seen: Entry | None = None
         self._found: int | None = None
+        self._ended_at = -1
+        self._is_longer = False
 
     def run(self, session: FtpSession) -> memoryview:
         """Read what has not arrived; the bytes, unless `receive` took them.
 
         Raises:
             Changed: It is not what was listed.
-            Corrupt: It ends too early.
-            ftplib.Error, OSError, EOFError: The server's error, or that of the connection.
+            Corrupt: It ends before its size, or continues behind it.
+            EOFError: The transfer has ended before the file: cut, while the server believes it complete.
+            ftplib.Error, OSError: The server's error, or that of the connection.
         """
         if self._total is None:
             self._total = self._length_to_read(session)
@@ -68,9 +71,20 @@ class ReadRange:
         check_listed(self._location, entry, self._tag, self._size)
         if self._seen is not None and self._seen != entry:
             raise store_error("changed", self._location, self._name, f"tag {entry.tag}, was {self._seen.tag}")
-        if self._arrived < self._total or self._start > entry.size:
+        if self._start + self._total > entry.size:
             raise self._short(entry.size)
+        self._check_arrived(self._total, entry.size)
         return self._data
+
+    def _check_arrived(self, total: int, size: int) -> None:
+        if self._is_longer:
+            raise too_long(self._location, self._name, size)
+        if self._arrived == total:
+            return
+        if self._ended_at == self._arrived:  # twice: the file, not the connection
+            raise self._short(self._start + self._arrived)
+        self._ended_at = self._arrived
+        raise EOFError(f"{self._start + self._arrived} of {size} bytes")
 
     def _length_to_read(self, session: FtpSession) -> int:
         if self._length is not None and self._size is not None and self._tag:
@@ -88,19 +102,27 @@ class ReadRange:
         data = session.transfercmd(f"RETR {self._path}", start or None)
         with data:
             if self._receive is None:
-                self._arrived += _fill(self._data[self._arrived :], data)
+                self._collect(session, data, total)
             else:
-                self._pass_on(data, total, self._receive)
+                self._pass_on(session, data, total, self._receive)
             whole = self._size is not None and self._start + total == self._size
-            if self._arrived == total and not (whole and not data.recv(1)):
-                session.end_early(data)
-            else:
+            self._is_longer = self._arrived == total and whole and bool(data.recv(1))
+            if self._arrived < total:
                 session.end(data)
-                self._found = self._start + self._arrived
+            elif whole and not self._is_longer:
+                session.end(data)
+                self._found = self._size
+            else:
+                session.end_early(data)
 
-    def _pass_on(self, data: socket.socket, total: int, receive: Receive) -> None:
+    def _collect(self, session: FtpSession, data: socket.socket, total: int) -> None:
+        while self._arrived < total and (count := data.recv_into(self._data[self._arrived :])):
+            self._arrived += count
+            session.check_time()
+
+    def _pass_on(self, session: FtpSession, data: socket.socket, total: int, receive: Receive) -> None:
         buffer = memoryview(bytearray(min(CHUNK_BYTES, total - self._arrived)))
-        while count := _fill(buffer[: total - self._arrived], data):
+        while count := _fill(buffer[: total - self._arrived], session, data):
             receive(buffer[:count], self._arrived)
             self._arrived += count
 
@@ -110,11 +132,12 @@ class ReadRange:
         return found
 
 
-def _fill(view: memoryview, data: socket.socket) -> int:
+def _fill(view: memoryview, session: FtpSession, data: socket.socket) -> int:
     """Receive until a buffer is full, or the sender has ended: how many bytes."""
     filled = 0
     while filled < len(view) and (count := data.recv_into(view[filled:])):
         filled += count
+        session.check_time()
     return filled
 
 
@@ -166,6 +189,7 @@ def _store(session: FtpSession, path: str, source: BodySource) -> None:
     try:
         while part := source.next_part():
             data.sendall(part)
+            session.renew()
     except BaseException:
         _abandon(session, data)
         raise

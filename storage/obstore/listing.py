@@ -26,11 +26,14 @@ from podferry.storage.errors.kinds import error_kind
 from podferry.storage.errors.vendor_fields import vendor_fields_of
 from podferry.storage.object_names import LAST_CHARACTER
 from podferry.storage.obstore.bucket import OBSTORE_ERRORS, ObstoreBucket, next_page
+from podferry.storage.retries import pauses
 from podferry.storage.timeouts_and_limits import MAX_LISTED
 
 if TYPE_CHECKING:
-    from obstore import ObjectMeta
+    from obstore import ListStream, ObjectMeta
 
+MAX_CUTS = 3
+"""Of one listing, which is repeated as often."""
 PAGE_OBJECTS = 1000
 """Objects that obstore returns at a time."""
 
@@ -137,20 +140,41 @@ class CompleteListing:
             behind = self._last
 
     async def _pages(self, behind: str) -> AsyncIterator[Sequence[ObjectMeta]]:
+        """Pages from one request for each; obstore repeats requests, but not one whose response is cut."""
+        taken, last, waits = 0, "", pauses(MAX_CUTS, self._seconds)
+        while True:
+            try:
+                async for page in self._stream(behind, taken, last):
+                    taken, last = taken + len(page), page[-1]["path"]
+                    yield page
+            except OBSTORE_ERRORS as error:
+                kind = error_kind(vendor_fields_of(error))
+                if self._listed and kind == "missing":
+                    raise missing_page(self._uri, self._listed) from error
+                pause = None if isinstance(error, TimeoutError) else next(waits, None)
+                if kind != "unreachable" or pause is None:
+                    raise
+                await asyncio.sleep(pause)
+            else:
+                return
+
+    async def _stream(self, behind: str, taken: int, last: str) -> AsyncIterator[Sequence[ObjectMeta]]:
+        """One listing without its first objects: `taken` of them, of which the last one is known."""
         pages = obstore.list(
             self._bucket.store, self._key or None, offset=behind or None, chunk_size=PAGE_OBJECTS
         )
-        while True:
-            try:
-                async with asyncio.timeout(self._seconds):  # empty pages without end never arrive
-                    page = await next_page(pages)
-            except OBSTORE_ERRORS as error:
-                if self._listed and error_kind(vendor_fields_of(error)) == "missing":
-                    raise missing_page(self._uri, self._listed) from error
-                raise
-            if not page:
-                return
-            yield page
+        while page := await self._next(pages):
+            skipped, taken = page[:taken], max(0, taken - len(page))
+            if skipped and not taken and skipped[-1]["path"] != last:
+                raise incomplete_listing(self._uri, self._listed, f"it has changed at {last[:200]!a}")
+            if len(page) > len(skipped):
+                yield page[len(skipped) :]
+        if taken:
+            raise incomplete_listing(self._uri, self._listed, f"it has changed before {last[:200]!a}")
+
+    async def _next(self, pages: ListStream[Sequence[ObjectMeta]]) -> Sequence[ObjectMeta]:
+        async with asyncio.timeout(self._seconds):  # empty pages without end never arrive
+            return await next_page(pages)
 
     def _count(self, page: Sequence[ObjectMeta]) -> None:
         paths = [item["path"] for item in page]

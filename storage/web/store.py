@@ -21,6 +21,7 @@ from podferry.storage.lazy_log import warn
 from podferry.storage.object_names import checked_name, join
 from podferry.storage.read_length import length_to_request
 from podferry.storage.request_builder import RequestBuilder
+from podferry.storage.retries import retry_temporary
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.walk import Directory, Walk
@@ -91,8 +92,9 @@ class WebStore:
 
     async def _read_directory(self, name: str) -> Directory:
         url = self._file_url(name)
-        work = partial(_listed, self._site, name, url)
-        return await self._call(name, work, self._limits.request_seconds)
+        work, limits = partial(_listed, self._site, name, url), self._limits
+        again = partial(self._call, name, work, limits.request_seconds)
+        return await retry_temporary(again, limits.retries + 1, limits.retry_seconds)
 
     async def _entry(self, name: str) -> Entry | None:
         """The entry of a file, or None if it is a directory."""

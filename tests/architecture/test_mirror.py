@@ -53,6 +53,7 @@ UNMIRRORED = ("storage/*/engine.py", "storage/contract_suite/*.py")
 SUITES = {
     "tests/sidecar/sync/test_sync_between_stores.py",
     "tests/sidecar/sync/test_sync_of_archives.py",
+    "tests/storage/ftp/test_hostile.py",
     "tests/storage/oss/test_imitation.py",
     "tests/storage/s3/test_foreign_responses.py",
     "tests/storage/test_hostile.py",

@@ -1,10 +1,11 @@
-"""A relay that cuts connections in the middle of what a server sends."""
+"""A relay that cuts connections in the middle of what they carry."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 
 
 class CutRelay:
@@ -14,60 +15,94 @@ class CutRelay:
         address: Where it listens, `host:port`.
         tasks: One for each connection.
         cuts: Connections that it will still cut.
-        passed: Bytes of the server that it passed on.
+        passed: Bytes that it passed on in the direction that it cuts.
     """
 
-    def __init__(self, server: str, after: int, cuts: int) -> None:
-        host, _, port = server.rpartition(":")
-        self._server, self._after = (host, int(port)), after
+    def __init__(self, after: int, cuts: int, *, upward: bool = False) -> None:
+        self._after, self._upward = after, upward
         self.cuts, self.passed, self.address = cuts, 0, ""
         self.tasks: set[asyncio.Task[None]] = set()
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(
+        self, server: tuple[str, int], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         """Handle one connection."""
-        task = asyncio.create_task(self._relay(reader, writer))
+        task = asyncio.create_task(self._relay(server, reader, writer))
         self.tasks.add(task)
         with suppress(asyncio.CancelledError):
             await task
 
-    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        above, below = await asyncio.open_connection(*self._server)
-        up = asyncio.create_task(self._copy(reader, below))
+    async def _relay(
+        self, server: tuple[str, int], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        above, below = await asyncio.open_connection(*server)
+        ways = [
+            asyncio.create_task(self._copy(reader, below, counted=self._upward)),
+            asyncio.create_task(self._copy(above, writer, counted=not self._upward)),
+        ]
+        whole = False
         try:
-            await self._down(above, writer)
+            for way in asyncio.as_completed(ways):
+                whole = await way
+                if not whole:
+                    break
         finally:
-            up.cancel()
+            for task in ways:
+                task.cancel()
             for stream in (writer, below):
-                stream.transport.abort()
+                stream.close() if whole else stream.transport.abort()
 
-    async def _down(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _copy(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, counted: bool
+    ) -> bool:
+        """Copy one direction; whether it ended in order."""
         sent = 0
         with suppress(OSError):
             while data := await reader.read(1 << 16):
+                writer.write(data)
+                await writer.drain()
+                if not counted:
+                    continue
                 sent += len(data)
                 self.passed += len(data)
-                writer.write(data)
-                await writer.drain()
                 if self.cuts and sent > self._after:
                     self.cuts -= 1
-                    return
-
-    @staticmethod
-    async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError):
-            while data := await reader.read(1 << 16):
-                writer.write(data)
-                await writer.drain()
+                    return False
+            writer.write_eof()
+            return True
+        return False
 
 
 @asynccontextmanager
-async def cut_relay(server: str, after: int, cuts: int) -> AsyncIterator[CutRelay]:
-    """A relay to `host:port`; the first `cuts` connections to carry more than `after` bytes are cut."""
-    relay = CutRelay(server, after, cuts)
-    listener = await asyncio.start_server(relay.serve, "127.0.0.1", 0)
-    relay.address = f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
-    async with listener:
-        yield relay
-        for task in relay.tasks:
-            task.cancel()
-        await asyncio.gather(*relay.tasks, return_exceptions=True)
+async def cut_relay(
+    server: str,
+    after: int,
+    cuts: int,
+    *,
+    upward: bool = False,
+    host: str = "127.0.0.1",
+    ports: Sequence[int] = (),
+) -> AsyncIterator[CutRelay]:
+    """A relay to `host:port`; the first `cuts` connections to carry more than `after` bytes are cut.
+
+    Args:
+        server: Where it connects to.
+        after: Bytes of one direction.
+        cuts: How many connections.
+        upward: Whether bytes of the client count instead of those of the server.
+        host: Where it listens.
+        ports: Of the server, for transfers: the relay listens on the same ones.
+    """
+    relay = CutRelay(after, cuts, upward=upward)
+    name, _, port = server.rpartition(":")
+    async with AsyncExitStack() as stack:
+        for target, own in ((int(port), 0), *((port, port) for port in ports)):
+            handler = partial(relay.serve, (name, target))
+            listener = await stack.enter_async_context(await asyncio.start_server(handler, host, own))
+            relay.address = relay.address or f"{host}:{listener.sockets[0].getsockname()[1]}"
+        try:
+            yield relay
+        finally:
+            for task in relay.tasks:
+                task.cancel()
+            await asyncio.gather(*relay.tasks, return_exceptions=True)

@@ -28,6 +28,17 @@ def free_port():
         return listener.getsockname()[1]
 
 
+def free_ports(count):
+    """Ports in a row that nobody uses, below those that the system gives to clients."""
+    first = 20_000 + os.getpid() % 400 * 25
+    for start in (*range(first, 32_000, count), *range(20_000, first, count)):
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
+            for port in range(start, start + count):
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return tuple(range(start, start + count))
+    raise RuntimeError(f"no {count} free ports in a row")
+
+
 @contextlib.contextmanager
 def running(command, port, log, host="127.0.0.1", **environ):
     """A server, ready when its port takes connections; stopped by its own process id."""

@@ -144,3 +144,44 @@ async def test_a_page_that_cannot_be_listed_is_an_error(answering, status: int) 
 
     with pytest.raises(FerryError):
         await listed(opened(await answering(answer)))
+
+
+class Cut:
+    """Lists two pages, and cuts the responses that `cuts` names by their number."""
+
+    def __init__(self, cuts: set[int], names: list[str]) -> None:
+        self.cuts, self.names, self.requests = cuts, names, 0
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        after = request.query.get("marker", "")
+        page = [name for name in self.names if name > after][:2]
+        text = azure_page(page, marker=page[-1] if page[-1] != self.names[-1] else "")
+        number, self.requests = self.requests, self.requests + 1
+        if number not in self.cuts:
+            return xml(text)
+        response = web.StreamResponse(headers={"Content-Length": str(len(text)), "Content-Type": "text/xml"})
+        await response.prepare(request)
+        await response.write(text.encode()[: len(text) // 2])
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+
+async def azure_names(answering, cut: Cut) -> list[str]:
+    config = StoreConfig(endpoint=f"{await answering(cut.answer)}/k", credentials=AZURE_KEYS)
+    store = open_store(parse_uri("az://bucket/d?engine=obstore"), config)
+    try:
+        return [entry.name async for entry in store.entries()]
+    finally:
+        await store.close()
+
+
+@pytest.mark.parametrize("cuts", [{0}, {1}, {0, 2}, {1, 3}])
+async def test_a_listing_of_azure_that_is_cut_is_read_again(answering, cuts: set[int]) -> None:
+    names = ["d/a", "d/b", "d/c", "d/d", "d/e"]
+    assert await azure_names(answering, Cut(cuts, names)) == ["a", "b", "c", "d", "e"]
+
+
+async def test_a_listing_that_is_cut_for_ever_is_an_error(answering) -> None:
+    with pytest.raises(Unavailable):
+        await azure_names(answering, Cut(set(range(1000)), ["d/a", "d/b", "d/c"]))
