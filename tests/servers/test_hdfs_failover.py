@@ -9,7 +9,8 @@ from podferry.contract.uri import Uri, parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import Limits
-from tests.support.hadoop import NAMESERVICE, Hadoop, HighAvailability, highly_available
+from tests.support.hadoop import Hadoop
+from tests.support.hadoop_failover import NAMESERVICE, HighAvailability, highly_available
 
 LIMITS = Limits(retries=1, retry_seconds=5)
 SCHEMES = ("hdfs", "webhdfs")

@@ -1,4 +1,4 @@
-"""A Hadoop file system on loopback: one DataNode, and a NameNode or two that take over from each other."""
+"""A Hadoop file system on loopback: one NameNode and one DataNode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module  # what only these tests need is not installed for the others
 from pathlib import Path
@@ -24,8 +23,6 @@ HEAP = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 OPENED = ("--add-opens", "java.base/java.lang=ALL-UNNAMED")
 """WebHDFS's Jersey needs it from Java 17 on."""
 SERVERS = "org.apache.hadoop.hdfs.server"
-NAMESERVICE = "cluster1"
-FAILOVER = f"{SERVERS}.namenode.ha.ConfiguredFailoverProxyProvider"
 QUIET = """log4j.rootLogger=WARN, E
 log4j.appender.E=org.apache.log4j.ConsoleAppender
 log4j.appender.E.target=System.err
@@ -102,15 +99,15 @@ def hadoop(
     properties = {
         "fs.defaultFS": f"hdfs://{host}:{rpc}",
         "dfs.namenode.http-address": f"{host}:{web}",
-        **_common(folder, host, data),
+        **common(folder, host, data),
         **more,
     }
     options = (*java, *_without_dns(folder, host))
-    found = _written(folder, folder, properties, data, options, f"{host}:{rpc}", f"{host}:{web}")
+    found = written(folder, folder, properties, data, options, f"{host}:{rpc}", f"{host}:{web}")
     node = found.command(f"{SERVERS}.namenode.NameNode")
     subprocess.run([*node, "-format", "-nonInteractive"], cwd=folder, capture_output=True, check=True)
-    with running(node, rpc, folder / "name.log", host), _data_node(found, folder, host):
-        _wait_until_writable(found, identity)
+    with running(node, rpc, folder / "name.log", host), data_node(found, folder, host):
+        wait_until_writable(found, identity)
         yield found
 
 
@@ -123,68 +120,12 @@ def _without_dns(folder: Path, host: str) -> tuple[str, ...]:
     return (f"-Djdk.net.hosts.file={hosts}",)
 
 
-@contextlib.contextmanager
-def highly_available(folder: Path) -> Iterator[tuple[Hadoop, HighAvailability]]:
-    """A nameservice of two NameNodes that share a directory of edits; the first is active."""
-    ports = {node: (free_port(), free_port()) for node in ("nn1", "nn2")}
-    data = free_port()
-    properties = {
-        "fs.defaultFS": f"hdfs://{NAMESERVICE}",
-        "dfs.nameservices": NAMESERVICE,
-        f"dfs.ha.namenodes.{NAMESERVICE}": "nn1,nn2",
-        f"dfs.client.failover.proxy.provider.{NAMESERVICE}": FAILOVER,
-        "dfs.namenode.shared.edits.dir": f"file://{folder}/edits",
-        "dfs.ha.fencing.methods": "shell(/bin/true)",
-        "dfs.ha.tail-edits.period": "1",
-        "dfs.ha.log-roll.period": "1",
-        **_common(folder, "127.0.0.1", data),
-    }
-    for node, (rpc, web) in ports.items():
-        properties[f"dfs.namenode.rpc-address.{NAMESERVICE}.{node}"] = f"127.0.0.1:{rpc}"
-        properties[f"dfs.namenode.http-address.{NAMESERVICE}.{node}"] = f"127.0.0.1:{web}"
-    client = _written(folder, folder, properties, data, (), NAMESERVICE, NAMESERVICE)
-    (folder / "edits").mkdir()
-    with ExitStack() as stack:
-        for node, (rpc, _) in ports.items():
-            own = folder / node
-            named = {**properties, "dfs.ha.namenode.id": node, "dfs.namenode.name.dir": f"{own}/name"}
-            server = _written(folder, own, named, data, (), NAMESERVICE, NAMESERVICE)
-            words = server.command(f"{SERVERS}.namenode.NameNode")
-            first = "-format" if node == "nn1" else "-bootstrapStandby"
-            subprocess.run([*words, first, "-nonInteractive"], cwd=own, capture_output=True, check=True)
-            stack.enter_context(running(words, rpc, own / "log"))
-        switch = HighAvailability(client)
-        switch.activate("nn1")
-        stack.enter_context(_data_node(client, folder, "127.0.0.1"))
-        _wait_until_writable(client, {})
-        yield client, switch
-
-
-class HighAvailability:
-    """Switches between the NameNodes `nn1` and `nn2`."""
-
-    def __init__(self, client: Hadoop) -> None:
-        self._client = client
-
-    def activate(self, node: str) -> None:
-        """Make a NameNode active; the other one must be in standby."""
-        self._admin("-transitionToActive", node)
-
-    def fail_over(self, old: str, new: str) -> None:
-        """Put one in standby, and make the other active."""
-        self._admin("-transitionToStandby", old)
-        self.activate(new)
-
-    def _admin(self, *words: str) -> None:
-        self._client.run("org.apache.hadoop.hdfs.tools.DFSHAAdmin", *words)
-
-
-def _data_node(found: Hadoop, folder: Path, host: str) -> contextlib.AbstractContextManager[None]:
+def data_node(found: Hadoop, folder: Path, host: str) -> contextlib.AbstractContextManager[None]:
     words = found.command(f"{SERVERS}.datanode.DataNode")
     return running(words, found.data_port, folder / "data.log", host)
 
 
-def _wait_until_writable(found: Hadoop, identity: Mapping[str, str], seconds: float = 60) -> None:
+def wait_until_writable(found: Hadoop, identity: Mapping[str, str], seconds: float = 60) -> None:
     """The DataNode listens before the NameNode knows it; a file that can be written shows that it does."""
     deadline = time.monotonic() + seconds
     while True:
@@ -202,7 +143,7 @@ def _wait_until_writable(found: Hadoop, identity: Mapping[str, str], seconds: fl
             return
 
 
-def _common(folder: Path, host: str, data_port: int) -> dict[str, str]:
+def common(folder: Path, host: str, data_port: int) -> dict[str, str]:
     return {
         "dfs.namenode.name.dir": f"{folder}/name",
         "dfs.namenode.rpc-bind-host": host,
@@ -218,7 +159,7 @@ def _common(folder: Path, host: str, data_port: int) -> dict[str, str]:
     }
 
 
-def _written(
+def written(
     folder: Path,
     own: Path,
     properties: Mapping[str, str],

@@ -136,11 +136,8 @@ class HubServer:
         if kind == "tree":
             return self._tree(request, files, path)
         if kind == "paths-info":
-            wanted = (
-                await request.json()
-                if request.content_type == "application/json"
-                else dict(await request.post())
-            )
+            as_json = request.content_type == "application/json"
+            wanted = await request.json() if as_json else dict(await request.post())
             paths = wanted["paths"] if isinstance(wanted["paths"], list) else [wanted["paths"]]
             return web.json_response(
                 [each for each in self._members(files, "", True) if each["path"] in paths]

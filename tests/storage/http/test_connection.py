@@ -13,7 +13,8 @@ from podferry.contract.manifest import Entry
 from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.http.buffer_pool import BUFFER_BYTES, BufferPool
 from podferry.storage.http.connection import FAIR_SHARE_BYTES, Connection
-from tests.support.broken_http import TAG, UNSTATED, Request, good, good_and_closed, truth
+from tests.support.broken_http import UNSTATED, good_and_closed
+from tests.support.http_answers import TAG, Request, good, truth
 
 FORMS = 48
 """More than any kind of answer has."""

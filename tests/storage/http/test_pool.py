@@ -28,7 +28,8 @@ from podferry.storage.http.pool import JobSource
 from podferry.storage.memory.store import Content, MemoryStore
 from podferry.storage.network.proxies import Proxy
 from podferry.storage.request_builder import Origin
-from tests.support.broken_http import TAG, UNSTATED, Request, damaged, good, good_and_closed, truth
+from tests.support.broken_http import UNSTATED, damaged, good_and_closed
+from tests.support.http_answers import TAG, Request, good, truth
 from tests.support.patience import PATIENCE
 from tests.support.unsigned_requests import UnsignedRequestBuilder
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from podferry.contract.manifest import Entry
 from podferry.storage.http.response_head import MAX_HEAD_BYTES, UnexpectedResponse, read_head
-from tests.support.broken_http import TAG, Request, good, truth
+from tests.support.http_answers import TAG, Request, good, truth
 
 SIZE = 5000
 ENTRY = Entry("a", SIZE, TAG)
