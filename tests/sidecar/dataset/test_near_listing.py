@@ -1,5 +1,8 @@
 """A dataset fetched from a holder, with the source behind it."""
 
+import asyncio
+from collections import Counter
+
 import pytest
 
 from podferry.contract.dataset_reference import reference_to
@@ -103,3 +106,23 @@ async def test_a_holder_that_loses_its_files_costs_only_time(site, content, tmp_
             path.unlink()
     await planned.fetch()
     assert held(tmp_path / "stage") == expected(content)
+
+
+async def test_eight_readers_that_start_with_the_holder_take_each_byte_once(content, tmp_path):
+    content.objects["d/large"] = LARGE
+    async with running_holder(content.uri, tmp_path / "held") as (_, holder):
+
+        async def read(number):
+            stage = tmp_path / f"stage-{number}"
+            stage.mkdir()
+            placement = DatasetPlacement(stage, tmp_path / f"claim-{number}", holder=holder)
+            job = DatasetJob(DatasetSpec(str(content.uri), str(stage)), placement, SMALL)
+            await fetch(job)
+            await job.close()
+            return held(stage)
+
+        stages = await asyncio.gather(*map(read, range(8)))
+    assert stages == [expected(content)] * 8
+    taken = [name for call, name in content.calls if call == "read"]
+    assert Counter(name for name in taken if name != "large") == {"a/1": 1, "a/2": 1}
+    assert taken.count("large") == 1, "one range of 8 MiB, as the holder's settings say"
