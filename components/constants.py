@@ -14,6 +14,7 @@ from kfp.dsl.pipeline_channel import PipelineChannel
 
 from podferry.components.task_arguments import no_output_problem
 from podferry.components.training.gpu_train.input_refs import known_text
+from podferry.contract.annotation_keys import KEYS
 from podferry.contract.annotation_values import (
     parse_destination,
     parse_endpoint,
@@ -21,7 +22,6 @@ from podferry.contract.annotation_values import (
     parse_region,
     parse_secret,
     parse_size,
-    parse_text,
 )
 from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.errors import InvalidSpec, Problem
@@ -32,7 +32,7 @@ IMAGE = re.compile(r"\S+")
 
 
 def _parse_image(text: str) -> str:
-    if IMAGE.fullmatch(parse_text(text)) is None:
+    if IMAGE.fullmatch(text) is None:
         remedy = "Write REGISTRY/NAME:TAG, without blanks"
         raise InvalidSpec.of("not the name of an image", repr(text), remedy)
     return text
@@ -51,12 +51,16 @@ PARSERS: Mapping[str, Parser] = MappingProxyType(
         ),
         **dict.fromkeys(("region", "to_region", "source_region", "destination_region"), parse_region),
         "lineage": parse_lineage,
+        "medium": KEYS["medium"].parse,
+        "unpack": KEYS["unpack"].parse,
         "image": _parse_image,
     }
 )
 """How the steps' arguments are parsed: the same name means the same in all steps."""
 REQUIRED = frozenset({"uri", "reference", "source", "to", "destination", "image"})
 """Arguments for which an empty text is an error; for the others it means that they are not given."""
+LEAST = MappingProxyType({"keep_local": 0, "shards": 1})
+"""The smallest value of each argument that counts."""
 OPTIONAL = frozenset(
     {
         *("secret", "source_secret", "destination_secret", "image", "checkpoints", "lineage"),
@@ -100,23 +104,41 @@ def _command_problems(name: str, value: Any) -> Iterator[Problem]:
         yield Problem(f"{name}: not a list of words", repr(value), remedy)
     elif not value:
         yield Problem(f"{name}: no words", repr(value), "Write what the image has to run")
+    else:
+        yield from _value_problems(name, value)
+        numbers = (at for at, word in enumerate(value) if isinstance(word, int | float))
+        # KFP's numbers are doubles: 3 would be the word 3.0.
+        yield from (
+            Problem(f"{name}[{at}]: not a text", repr(value[at]), "Write it as a text") for at in numbers
+        )
 
 
 def _mapping_problems(name: str, value: Any) -> Iterator[Problem]:
     if isinstance(value, Mapping):
-        yield from _none_problems(name, value)
+        yield from _value_problems(name, value)
     else:
         yield Problem(f"{name}: not a mapping", repr(value), "Write it as a dict")
 
 
-def _none_problems(name: str, value: Any) -> Iterator[Problem]:
-    """Every None in lists and mappings: KFP has no such value."""
+def _value_problems(name: str, value: Any) -> Iterator[Problem]:
+    """Everything in lists and mappings that KFP does not pass: its own message does not name the place."""
     if value is None:
         yield Problem(f"{name}: KFP passes no None", "", "Leave it out")
+    elif (problem := no_output_problem(value)) is not None:
+        yield Problem(f"{name}: {problem.what}", problem.measured, problem.remedy)
     elif isinstance(value, Mapping | list | tuple):
         members = value.items() if isinstance(value, Mapping) else enumerate(value)
         for key, one in members:
-            yield from _none_problems(f"{name}[{key!r}]", one)
+            yield from _value_problems(f"{name}[{key!r}]", one)
+    elif not isinstance(value, str | int | float | PipelineChannel):
+        remedy = "Pass a text, a number, a list or a dict"
+        yield Problem(f"{name}: KFP passes no {type(value).__name__}", repr(value), remedy)
+
+
+def _count_problems(name: str, value: Any) -> Iterator[Problem]:
+    least = LEAST[name]
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        yield Problem(f"{name}: not an integer of {least} or more", repr(value), f"Write {least} or more")
 
 
 def _known(value: Any) -> Any:
@@ -130,6 +152,7 @@ CHECKS: Mapping[str, Callable[[str, Any], Iterator[Problem]]] = MappingProxyType
     {
         **dict.fromkeys(PARSERS, _text_problems),
         **dict.fromkeys(("parameters", "trainer", "spec", "worker", "servers"), _mapping_problems),
+        **dict.fromkeys(LEAST, _count_problems),
         "command": _command_problems,
     }
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from kfp.dsl import PipelineTask
@@ -11,6 +13,8 @@ from kfp.dsl.pipeline_channel import PipelineChannel
 
 from podferry.contract.errors import Problem
 
+CHANNEL = re.compile(r"\{\{channel:task=(?P<task>[^;]*);name=(?P<name>[^;]*);type=.*?;\}\}")
+"""A channel in a text, as KFP writes it while it compiles."""
 REFERENCE_OUTPUT = "reference"
 """The output of podferry's steps that holds a frozen reference."""
 
@@ -30,12 +34,14 @@ def no_step_problem(name: str, value: Any) -> Problem | None:
 
 def no_output_problem(value: Any) -> Problem | None:
     """The problem of a task, or of a component, in place of an output."""
-    if isinstance(value, PipelineTask):
-        remedy = f"Pass one of its outputs, such as {value.name}.outputs[{REFERENCE_OUTPUT!r}]"
-        return Problem("a task, not an output of it", value.name, remedy)
     if isinstance(value, BaseComponent):
         remedy = "Call it, and pass an output of the task that this returns"
         return Problem("a component, not an output of a task", value.name, remedy)
+    # Not only KFP's tasks: `restore_point` returns two of them as one.
+    if isinstance(outputs := getattr(value, "outputs", None), Mapping):
+        example = next((one for one in (REFERENCE_OUTPUT, *outputs) if one in outputs), None)
+        remedy = f"Pass one of its outputs, such as {value.name}.outputs[{example!r}]"
+        return Problem("a task, not an output of it", value.name, remedy if example else "It has no outputs")
     return None
 
 
@@ -43,4 +49,11 @@ def displayed(value: Any) -> str:
     """A value as the pipeline's author would recognise it."""
     if isinstance(value, PipelineChannel):
         return f"{value.task_name}.outputs[{value.name!r}]" if value.task_name else value.name
+    if isinstance(value, str):
+        return repr(with_channels_named(value))
     return "a list" if isinstance(value, list | tuple) else repr(value)
+
+
+def with_channels_named(text: str) -> str:
+    """A text with `{NAME}` for each channel, as an author writes it in an f-string."""
+    return CHANNEL.sub(lambda match: f"{{{match['name']}}}", text)

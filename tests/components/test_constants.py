@@ -197,11 +197,56 @@ REFUSED = {
         lambda given, data: gpu_train(learn(checkpoints=f"{given}/{dsl.PIPELINE_JOB_NAME_PLACEHOLDER}")),
         ("KFP has not filled in this text ('$(inputs.checkpoints)': '{given}/{{$.pipeline_job_name}}')",),
     ),
+    "wrong choices and counts": (
+        lambda given, data: cache(given, medium="ssd", unpack="maybe", shards=0, keep_local="all"),
+        (
+            "medium: unknown value ('ssd'). Write",
+            "unpack: unknown value ('maybe'). Write",
+            "shards: not an integer of 1 or more (0). Write 1 or more",
+            "keep_local: not an integer of 0 or more ('all')",
+        ),
+    ),
+    "words and parameters that KFP does not pass": (
+        lambda given, data: prepare(
+            given, ["sh", 3, None, data], to=URI, parameters={"when": URI.encode(), "n": [1, None]}
+        ),
+        (
+            "command[1]: not a text (3)",
+            "command[2]: KFP passes no None",
+            "command[3]: a task, not an output of it (dataset)",
+            "parameters['when']: KFP passes no bytes (b's3://",
+            "parameters['n'][1]: KFP passes no None",
+        ),
+    ),
+    "a restore point in place of its URI": (
+        lambda given, data: dataset(restore_point(given, lineage="a")),
+        ("uri: a task, not an output of it (restore-point). Pass one of its outputs",),
+    ),
+    "a restore point to restore": (
+        lambda given, data: gpu_train(learn(checkpoints=URI), restore=restore_point(given, lineage="a")),
+        ("restore: a task, not an output of it (restore-point). Pass one of its outputs",),
+    ),
+    "a task that has no outputs": (
+        lambda given, data: dataset(fit(uri=URI)),
+        ("uri: a task, not an output of it (fit). It has no outputs",),
+    ),
+    "a number in place of a location": (
+        lambda given, data: gpu_train(fit(uri=URI), dataset=data.outputs["files"]),
+        ("dataset: an output of type Integer (dataset.outputs['files']). Pass a text",),
+    ),
+    "memory with an output in it": (
+        lambda given, data: gpu_train(fit(uri=URI), dataset=URI, memory=f"{given}Gi"),
+        ("memory: KFP takes no text with an output in it ('{given}Gi'). Pass",),
+    ),
+    "a setting with the name of no dataset": (
+        lambda given, data: gpu_train(fit(uri=URI), dataset={"a b": given}),
+        ("dataset.a b: gpu_train has no such setting (given)",),
+    ),
     "an output to verify": (
         lambda given, data: verify_checkpoint(of=data.outputs["reference"]),
         ("of= needs a step (dataset.outputs['reference']). Give of= the task",),
     ),
-    "an image without a name": (lambda given, data: why(image=""), ("image: the value is empty",)),
+    "an image without a name": (lambda given, data: why(image=""), ("image: not the name of an image ('')",)),
     "a component to verify": (
         lambda given, data: verify_checkpoint(of=fit),
         ("of= needs a step, not a component (fit). Call it",),

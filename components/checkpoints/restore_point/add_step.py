@@ -26,6 +26,11 @@ class RestorePoint:
     importer: Any
 
     @property
+    def name(self) -> str:
+        """That of the step."""
+        return str(self.task.name)
+
+    @property
     def outputs(self) -> Mapping[str, Any]:
         """`uri`, `lineage` and `name` as texts, and the artifact `model`."""
         return {**self.task.outputs, "model": self.importer.output}

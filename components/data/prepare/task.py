@@ -62,6 +62,7 @@ def prepare(  # noqa: PLR0913 - keywords, one per setting
     secrets = {"source_secret": source_secret, "destination_secret": destination_secret}
     given = {} if parameters is None else parameters
     check_constants(secret=secret, image=image, command=command, parameters=given, **texts, **secrets)
-    task = component.prepare(command=command, parameters=given, **texts)
+    words = list(command) if isinstance(command, tuple) else command
+    task = component.prepare(command=words, parameters=given, **texts)
     mount_own_secrets(task, **secrets)
     return uncached(task, secret, image=image)

@@ -14,12 +14,16 @@ from typing import Any
 
 from kfp.dsl.pipeline_channel import PipelineArtifactChannel, PipelineChannel, PipelineParameterChannel
 
-from podferry.components.task_arguments import REFERENCE_OUTPUT, displayed, no_output_problem
+from podferry.components.task_arguments import (
+    CHANNEL,
+    REFERENCE_OUTPUT,
+    displayed,
+    no_output_problem,
+    with_channels_named,
+)
 from podferry.contract.errors import Problem
 from podferry.contract.kfp_inputs import render
 
-CHANNEL = re.compile(r"\{\{channel:task=(?P<task>[^;]*);name=(?P<name>[^;]*);type=.*?;\}\}")
-"""A channel in a text, as KFP writes it while it compiles."""
 LOCATIONS = ("dataset", "checkpoints", "outputs")
 """Settings that are locations."""
 PLACEHOLDER_START = "{{"
@@ -89,7 +93,7 @@ def known_text(text: str) -> str | None:
     """
     if PLACEHOLDER_START not in text:
         return text
-    legible = CHANNEL.sub(lambda match: f"{{{match['name']}}}", text)
+    legible = with_channels_named(text)
     return None if RUN_PLACEHOLDER.fullmatch(text) or not RUN_PLACEHOLDER.search(legible) else legible
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from kfp.dsl.pipeline_channel import PipelineChannel, extract_pipeline_channels_from_any
 
 from podferry.components.step import globs_text, is_absent
+from podferry.components.task_arguments import CHANNEL, displayed
 from podferry.components.training.gpu_train.input_refs import (
-    CHANNEL,
     LOCATIONS,
     TaskInputs,
     annotation_text,
@@ -26,6 +26,8 @@ from podferry.contract.suggest import did_you_mean
 from podferry.contract.variable_substitution import INPUT_PREFIX, TOKEN
 
 ENTIRE_INPUT = re.compile(rf"\$\({re.escape(INPUT_PREFIX)}[^()]+\)")
+NUMBERS = frozenset({"Integer", "Float", "Boolean"})
+"""KFP's types of outputs that are no text."""
 RESOURCES = ("gpus", "memory", "accelerator")
 """Keywords of `gpu_train` that are no annotations."""
 REFUSED = "refused"
@@ -58,13 +60,16 @@ def read_settings(settings: Mapping[str, Any], inputs: TaskInputs) -> ReadSettin
         else:
             known = [*RESOURCES, *(one.replace("-", "_") for one in keys)]
             remedy = did_you_mean(name, known, f"Known: {', '.join(known)}")
-            read.problems.append(Problem(f"{name}: gpu_train has no such setting", repr(value), remedy))
+            read.problems.append(Problem(f"{name}: gpu_train has no such setting", displayed(value), remedy))
     read.problems.extend(_validate(read, values, inputs))
     return read
 
 
 def _read_setting(name: str, value: Any, inputs: TaskInputs, read: ReadSettings) -> None:
     text, problem = annotation_text(value, inputs)
+    if name.partition(".")[0] in LOCATIONS and getattr(value, "channel_type", "") in NUMBERS:
+        remedy = "Pass a text: a URI or a reference"
+        problem = Problem(f"an output of type {value.channel_type}", displayed(value), remedy)
     if problem is not None:
         read.problems.append(Problem(f"{name}: {problem.what}", problem.measured, problem.remedy))
         return

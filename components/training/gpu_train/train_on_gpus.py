@@ -12,7 +12,7 @@ from kfp import kubernetes
 from kfp.dsl.pipeline_channel import PipelineChannel
 
 from podferry.components.step import exclude_from_cache
-from podferry.components.task_arguments import no_output_problem, no_step_problem
+from podferry.components.task_arguments import CHANNEL, displayed, no_output_problem, no_step_problem
 from podferry.components.training.gpu_train.input_refs import TaskInputs, inputs_of
 from podferry.components.training.gpu_train.settings import read_settings
 from podferry.components.training.gpu_train.settings_of import configure_once, refuse_if_read
@@ -100,7 +100,7 @@ def _resource_problems(resources: Resources, shm_size: Any) -> Iterator[Problem]
         yield Problem("gpus: not an integer of 0 or more", repr(gpus), "Write 0 or more")
     if "memory" in known and memory is not None:
         yield from _size_problems("memory", memory)
-    if "shm_size" in known and shm_size:
+    if "shm_size" in known and shm_size:  # its other problems are those of the annotation
         yield from (one for one in _size_problems("shm_size", shm_size) if TOO_LITTLE in one.what)
 
 
@@ -109,6 +109,10 @@ def _is_resource_name(value: Any) -> bool:
 
 
 def _size_problems(name: str, value: Any) -> Iterator[Problem]:
+    if isinstance(value, str) and CHANNEL.search(value):
+        remedy = "Pass an output or a parameter alone, such as the memory with its suffix"
+        yield Problem(f"{name}: KFP takes no text with an output in it", displayed(value), remedy)
+        return
     try:
         count = parse_size(str(value))
     except InvalidSpec as error:

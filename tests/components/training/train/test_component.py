@@ -148,7 +148,7 @@ def test_an_image_that_cannot_be_run_is_refused_with_every_reason() -> None:
     with pytest.raises(InvalidSpec) as caught:
         dsl.pipeline(name="refused")(pipeline)
     assert [problem.what for problem in caught.value.problems] == [
-        "image: the value is empty",
+        "image: not the name of an image",
         "command: not a list of words",
         "parameters['seed']: KFP passes no None",
     ]
