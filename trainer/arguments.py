@@ -9,11 +9,21 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, Protocol
 
 from podferry.contract.errors import Problem
+from podferry.contract.kfp_inputs import REFERENCE_KEY
 from podferry.contract.status import Status
 from podferry.contract.uri import KFP_PLACEHOLDER, KFP_REMEDY, parse_uri
 from podferry.contract.variable_substitution import INPUT_PREFIX
+
+
+class Artifact(Protocol):
+    """An artifact of KFP, as a component's function gets it."""
+
+    uri: str
+    metadata: dict[str, Any]
+
 
 Location = str | os.PathLike[str]
 FUNCTION_FLAG = "--function_to_execute"
@@ -24,6 +34,15 @@ PLACEHOLDER = "{{"
 """How KFP's channels and placeholders begin."""
 VARIABLE = re.compile(rf"\$\({re.escape(INPUT_PREFIX)}[^)]*\)")
 REPLACED = "KFP's local runner replaces outputs inside ParallelFor by the loop's item: see docs/kfp.md"
+
+
+def located(value: Any) -> Any:
+    """A location, or a mapping of them; a KFP artifact is the dataset that it names, or its URI."""
+    if isinstance(value, Mapping):
+        return {name: located(one) for name, one in value.items()}
+    if isinstance(metadata := getattr(value, "metadata", None), Mapping) and hasattr(value, "uri"):
+        return str(metadata.get(REFERENCE_KEY) or value.uri)
+    return value
 
 
 def argument_problems(arguments: Mapping[str, object], *, kfp_step: bool) -> Iterator[Problem]:

@@ -10,15 +10,14 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 from podferry.contract.errors import InvalidSpec, PermanentError, Problem, TemporaryError, Unavailable
 from podferry.contract.exit_codes import EXIT_DOUBTFUL, EXIT_NOT_DURABLE
 from podferry.contract.http_api import (
-    AGENT_VARIABLE,
     CHECKPOINTS_VARIABLE,
     DATASET_VARIABLE,
     OUTPUTS_VARIABLE,
@@ -31,10 +30,17 @@ from podferry.contract.status import DurableCheckpoint, Status
 from podferry.sidecar.control.doubt_report import doubt_report
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.control.progress_bar import prefetch_bars
-from podferry.sidecar.runtime.messages import print_message
-from podferry.trainer.arguments import FUNCTION_FLAG, Location, argument_problems, disagreements
+from podferry.trainer.arguments import (
+    FUNCTION_FLAG,
+    Artifact,
+    Location,
+    argument_problems,
+    disagreements,
+    located,
+)
+from podferry.trainer.block_agent import block_agent
 from podferry.trainer.marks import mark
-from podferry.trainer.mode import Mode, describe, mode_of
+from podferry.trainer.mode import Mode
 
 PLACES = ("dataset", "checkpoints", "outputs")
 """Keywords that are locations."""
@@ -132,8 +138,8 @@ def _reasons(durability: Durability, seconds: float) -> tuple[Problem, ...]:
 
 @contextmanager
 def ferry(
-    dataset: Location | Mapping[str, Location] | None = None,
-    checkpoints: Location | None = None,
+    dataset: Location | Artifact | Mapping[str, Location | Artifact] | None = None,
+    checkpoints: Location | Artifact | None = None,
     *,
     durable_timeout: float = 600.0,
     polling: bool = False,
@@ -146,7 +152,8 @@ def ferry(
     complete checkpoints become durable all the same.
 
     Args:
-        dataset: URI, reference or path of the dataset; for several datasets, a mapping by name.
+        dataset: URI, reference or path of the dataset, or an artifact of KFP; for several datasets, a mapping
+            by name.
         checkpoints: URI or path of the destination.
         durable_timeout: Seconds to wait at the end. With an agent of its own: from 30 s on, 30 s more for
             the newest checkpoint; after a shorter wait the agent continues alone for up to 30 s.
@@ -167,42 +174,24 @@ def ferry(
         DoubtfulError: At the end, nothing proves that the last checkpoint is complete.
     """
     parse_timeout(str(durable_timeout))
-    options = {"dataset": dataset, "checkpoints": checkpoints, **settings}
-    mode = mode_of(os.environ, sys.argv[0])
+    options: dict[str, Any] = {"dataset": dataset, "checkpoints": checkpoints, **settings}
+    options |= {name: located(options[name]) for name in PLACES if name in options}
     places = {name: options[name] for name in PLACES if name in options}
     InvalidSpec.raise_any(argument_problems(places, kfp_step=FUNCTION_FLAG in sys.argv))
-    with ExitStack() as stack:
-        wait: Callable[[int | None], Durability]
-        if not mode.own:
-            client = AgentClient(os.environ[AGENT_VARIABLE])
-            wait = partial(_wait_in_pod, client, durable_timeout)
-            print_message(describe(mode, client.url))
-        else:
-            from podferry.trainer import embedded  # noqa: PLC0415 - needed only without an injected agent
-
-            agent = stack.enter_context(embedded.agent(options, sys.argv, polling=polling, run_id=run))
-            client, wait = agent.client, partial(embedded.wait_durable, agent, durable_timeout)
-            print_message(describe(mode, client.url, str(agent.run.data)))
-            if mode is Mode.POD:
-                from podferry.trainer.own_pod import warn_if_not_injected  # noqa: PLC0415 - only here
-
-                warn_if_not_injected(os.environ)
-        gate = _open_gate(client)
-        if not mode.own:
-            InvalidSpec.raise_any(disagreements(client.status(), dataset, checkpoints))
+    with block_agent(options, durable_timeout, polling=polling, run=run) as agent:
+        gate = _open_gate(agent.client)
+        if not agent.mode.own:
+            status = agent.client.status()
+            InvalidSpec.raise_any(disagreements(status, options["dataset"], options["checkpoints"]))
         try:
-            yield _directories(client, gate, mode)
+            yield _directories(agent.client, gate, agent.mode)
         except BaseException as error:  # even after Ctrl-C, complete checkpoints must not be lost
             with suppress(Unavailable):  # the block's own exception counts; what is left is reported
-                wait(_exit_code(error) if mode.own else None)
+                agent.wait(_exit_code(error) if agent.mode.own else None)
             raise
-        durability = _durable(lambda: wait(0))
-        if doubt := doubt_report(durability, client):
+        durability = _durable(lambda: agent.wait(0))
+        if doubt := doubt_report(durability, agent.client):
             raise DoubtfulError(doubt)
-
-
-def _wait_in_pod(client: AgentClient, timeout: float, exit_code: int | None) -> Durability:
-    return client.wait_durable(timeout, exit_code=exit_code)
 
 
 def _open_gate(client: AgentClient) -> Gate:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from podferry.trainer.arguments import argument_problems
+from podferry.trainer.arguments import argument_problems, located
 
 
 def problems(value: object, keyword: str = "dataset", *, kfp_step: bool = False) -> list[str]:
@@ -62,3 +63,16 @@ def test_all_of_several_datasets_are_checked() -> None:
         "the dataset",
         "the dataset.test",
     ]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "location"),
+    [({"podferry-reference": "s3://a/b#sha256=00", "files": 3.0}, "s3://a/b#sha256=00"), ({}, "s3://root/x")],
+)
+def test_an_artifact_of_kfp_is_the_dataset_that_it_names(metadata: dict[str, object], location: str) -> None:
+    """KFP's `Dataset` has these attributes, and more."""
+    artifact = SimpleNamespace(uri="s3://root/x", metadata=metadata, path="/s3/root/x")
+    assert located(artifact) == location
+    assert located({"": artifact, "test": "s3://c/d"}) == {"": location, "test": "s3://c/d"}
+    assert located(Path("data")) == Path("data")
+    assert located(None) is None

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -44,6 +45,14 @@ def train(tmp_path: Path, name: str, content: bytes, *, fail: bool = False) -> N
         (f.checkpoints / name).write_bytes(content)
         if fail:
             raise ZeroDivisionError
+
+
+def test_an_artifact_of_kfp_stages_the_dataset_that_it_names(tmp_path: Path, remote: Path) -> None:
+    """Not the document about it, which its URI names."""
+    data = SimpleNamespace(uri=str(tmp_path / "page.html"), metadata={"podferry-reference": str(remote)})
+    with ferry(data) as f:
+        assert f.dataset is not None
+        assert [one.name for one in f.dataset.iterdir()] == ["a"]
 
 
 def test_leaving_the_block_means_durable(tmp_path: Path, remote: Path) -> None:
