@@ -8,10 +8,13 @@ from typing import Any
 from podferry.contract.cache_api import AUDIENCE, CACHE_LABEL
 from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.location_globs import allows
 from podferry.contract.spec import FerrySpec
 from podferry.webhook.injection.volumes import ROOT_DIR
 from podferry.webhook.pod.json_patch import Draft, find
 from podferry.webhook.pod.known_cache import KnownCache
+from podferry.webhook.pod.namespace import Namespace
+from podferry.webhook.policy.policy import AllowedLocations
 
 TOKEN_VOLUME = "podferry-cache-token"  # noqa: S105 - a volume's name
 TOKEN_DIR = f"{ROOT_DIR}/secrets/cache"
@@ -22,6 +25,20 @@ HOSTNAME = "kubernetes.io/hostname"
 NEAR = ("spec", "affinity", "podAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
 WEIGHT = 100
 """The largest: a node that has the data counts more than any other preference."""
+
+
+def allowed_caches(namespace: Namespace, allowed: Sequence[AllowedLocations]) -> tuple[KnownCache, ...]:
+    """The caches that pods of a namespace may read; `allowed` is what the policy allows there.
+
+    Those of podferry's namespace are the administrator's. Anybody who may create a Service in the pods' own
+    namespace decides what its caches answer, so these are services as those of stores are.
+    """
+    guards = [one.endpoints for one in allowed]
+    return tuple(
+        cache
+        for cache in namespace.caches
+        if cache.namespace != namespace.name or all(allows(globs, cache.url) for globs in guards)
+    )
 
 
 def declared_datasets(declared: Mapping[str, str], caches: Sequence[KnownCache]) -> dict[str, str]:

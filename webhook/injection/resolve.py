@@ -28,7 +28,7 @@ from podferry.contract.spec import DatasetSpec, FerrySpec, Unpack
 from podferry.contract.spec_json import encode_spec
 from podferry.contract.variable_substitution import Variables
 from podferry.webhook.injection.agent_address import LOOPBACK, agent_host
-from podferry.webhook.injection.caches import caches_of, declared_datasets
+from podferry.webhook.injection.caches import allowed_caches, caches_of, declared_datasets
 from podferry.webhook.injection.container_memory import memory_problems, shm_bytes
 from podferry.webhook.injection.container_resources import AgentLimits, agent_limits
 from podferry.webhook.injection.pod_conflicts import pod_conflicts
@@ -53,8 +53,7 @@ from podferry.webhook.policy.policy import AllowedLocations, Policy
 
 SIZE_IN_KFP = 1 << 30
 """Bytes of one checkpoint, and of the outputs, of a KFP step, if neither its author nor the policy has a
-size. Most checkpoints are smaller, and three of them, as many as the volume holds, fit on any node. A full
-volume is an error with its numbers."""
+size. Most checkpoints are smaller, and three of them fit on any node. A full volume is an error."""
 T = TypeVar("T")
 
 
@@ -150,7 +149,8 @@ def resolve_injection(
     found = _ProblemCollector()
     asked = _Request(pod, policy, allowed_in(namespace, policy), agent_host(pod, request))
     owner = found.result_of(pod_owner_of, pod, namespace.name)
-    resolved = found.result_of(resolve, pod, owner, policy, namespace.caches) if owner else None
+    caches = allowed_caches(namespace, asked.allowed)
+    resolved = found.result_of(resolve, pod, owner, policy, caches) if owner else None
     spec = resolved.spec if resolved else None
     name = spec.container if spec else settings_of(annotations_of(pod)).get("container")
     index = found.result_of(training_container_of, pod, name, owner.kind if owner else KFP)
@@ -179,7 +179,7 @@ def resolve_injection(
         made_for=made_for(pod),
         guards=guards_of(asked.allowed),
         code=code_of_container(containers_of(pod)[index]),
-        caches=caches_of(resolved.spec, namespace.caches),
+        caches=caches_of(resolved.spec, caches),
     )
 
 

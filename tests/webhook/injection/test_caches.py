@@ -12,7 +12,7 @@ from podferry.webhook.injection.inject import InjectionOutcome, inject
 from podferry.webhook.pod.json_patch import apply, find
 from podferry.webhook.pod.known_cache import KnownCache
 from podferry.webhook.pod.namespace import Namespace
-from podferry.webhook.policy.policy import Policy
+from podferry.webhook.policy.policy import AllowedLocations, Policy
 
 Pod = dict[str, Any]
 DIGITS = KnownCache("digits", "s3://datasets/digits", "http://10.0.0.7:8091", "podferry")
@@ -96,3 +96,19 @@ def test_a_name_with_two_meanings_is_refused() -> None:
     assert declared_datasets({"digits": DIGITS.source}, (DIGITS,)) == {"digits": DIGITS.source}
     with pytest.raises(InvalidSpec, match="digits is both a dataset of the policy and a cache"):
         declared_datasets({"digits": "s3://elsewhere/x"}, (DIGITS,))
+
+
+def test_a_cache_of_the_pods_namespace_is_a_service_that_the_policy_allows(
+    annotated_pod: Callable[..., Pod],
+) -> None:
+    """Who may create Services there decides what it answers."""
+    pod = annotated(annotated_pod, dataset="s3://datasets/digits", dataset_size="1Gi")
+    for endpoints, url in (
+        (("https://s3.lab",), DIGITS.url),
+        (("https://s3.lab", "http://10.0.0.9:8091"), OWN.url),
+        (("*",), OWN.url),
+    ):
+        policy = Policy(image=POLICY.image, allowed=AllowedLocations(endpoints=endpoints))
+        outcome, made = injected(pod, OWN, DIGITS, policy=policy)
+        assert outcome is InjectionOutcome.INJECTED
+        assert f"--dataset-cache={url}" in sidecar(made)["args"]
