@@ -19,7 +19,7 @@ from serving import MIB
 from training import write
 from uploads import TRAINING, empty
 
-from podferry.contract.destination.commit import PRIVATE
+from podferry.contract.destination.private_names import PRIVATE
 
 LEAST = 0.95
 

@@ -20,7 +20,7 @@ from harness import Command, Contest, Finding
 from serving import BUCKET, KEYS, MIB, s5cmd
 from training import hand_over
 
-from podferry.contract.destination.commit import PRIVATE
+from podferry.contract.destination.private_names import PRIVATE
 
 TRAINING = str(Path(__file__).with_name("training.py"))
 CONSTANT = 1.25

@@ -12,7 +12,7 @@ from pathlib import Path
 import uvloop
 
 from podferry.contract.spec import Access, DatasetSpec
-from podferry.sidecar.config.directories import sibling_dir
+from podferry.sidecar.config.local_path import sibling_dir
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
 

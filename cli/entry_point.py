@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 
 
 def program() -> None:
@@ -15,7 +16,19 @@ def program() -> None:
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:  # not ignored (nohup)
         signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
+    _load_msgspec()
     from podferry.cli import main  # noqa: PLC0415 - this is what takes time
 
     signal.signal(signal.SIGINT, handler)
     main.program()
+
+
+def _load_msgspec() -> None:
+    """Import msgspec without typing_extensions: `typing` has what it needs, and 3 ms less are spent."""
+    if "typing_extensions" in sys.modules:
+        return
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # makes its import fail
+    try:
+        import msgspec  # noqa: F401, PLC0415
+    finally:
+        del sys.modules["typing_extensions"]

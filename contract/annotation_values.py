@@ -11,7 +11,6 @@ from typing import TypeVar
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.file_names import name_problem
 from podferry.contract.hidden_secrets import hide_secrets
-from podferry.contract.lineage import lineage_problem
 from podferry.contract.quantity import parse_bytes
 from podferry.contract.spec import SHM, Completion, DatasetMode, Medium, Shard, Unpack
 from podferry.contract.uri import READ_ONLY_SCHEMES, Uri, parse_uri
@@ -143,6 +142,9 @@ def parse_shard(text: str) -> Shard:
 
 def parse_lineage(text: str) -> str:
     """Parse a lineage: one path segment."""
+    # Imported here: a dataset has none, and `podferry dataset get` starts without what knows their forms.
+    from podferry.contract.lineage import lineage_problem  # noqa: PLC0415
+
     InvalidSpec.raise_any(filter(None, [lineage_problem(text)]))
     return text
 

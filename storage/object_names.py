@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 from collections.abc import Iterable
 
 from podferry.contract.errors import InvalidSpec
@@ -37,7 +37,7 @@ def temporary_name(name: str, token: str = "") -> str:
     `token` is 16 hexadecimal digits that make it unique; random by default.
     """
     parent, _, _ = name.rpartition("/")
-    return join(parent, f".podferry-{token or secrets.token_hex(8)}.tmp")
+    return join(parent, f".podferry-{token or os.urandom(8).hex()}.tmp")
 
 
 def is_temporary(name: str) -> bool:

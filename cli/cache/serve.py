@@ -22,7 +22,7 @@ from podferry.cli.options.store_options import access_options
 from podferry.contract.cache_api import PORT
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.spec import Unpack
-from podferry.sidecar.config.directories import ensure_dir, sibling_dir
+from podferry.sidecar.config.local_path import ensure_dir, sibling_dir
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
 from podferry.sidecar.launch.local_spec import local_spec

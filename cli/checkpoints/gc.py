@@ -13,7 +13,7 @@ import click
 from podferry.cli.checkpoints.lineage_args import select_lineages
 from podferry.cli.options.store_options import access_options, parse_location, store_config_of
 from podferry.cli.output import output_option, print_json, print_table
-from podferry.contract.destination.commit import PRIVATE
+from podferry.contract.destination.private_names import PRIVATE
 from podferry.contract.destination.tombstones import RemovalPlan, listed_objects
 from podferry.contract.errors import InvalidSpec, NotFound, PermanentError, Problem
 from podferry.contract.quantity import count_of, format_bytes

@@ -17,7 +17,7 @@ from podferry.contract.cache_api import Holder
 from podferry.contract.errors import FerryError, InvalidSpec, Problem, Refused
 from podferry.contract.quantity import format_bytes
 from podferry.contract.status import AgentPhase, DatasetStatus, Status
-from podferry.sidecar.config.directories import ensure_dir, sibling_dir
+from podferry.sidecar.config.local_path import ensure_dir, sibling_dir
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.control.command_options import add_options
 from podferry.sidecar.control.progress_bar import PrefetchBars, prefetch_bars

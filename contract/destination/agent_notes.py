@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
-from podferry.contract.destination.commit import PRIVATE
+from podferry.contract.destination.private_names import PRIVATE
 from podferry.contract.errors import Problem
 from podferry.contract.versioned_json import document_decoder
 

@@ -29,13 +29,13 @@ from enum import StrEnum
 import msgspec
 
 from podferry.contract.code_version import CodeVersion
+from podferry.contract.destination.private_names import PRIVATE
 from podferry.contract.destination.provenance import DatasetVersion, RunOrigin
 from podferry.contract.errors import Corrupt
 from podferry.contract.file_names import clashes, name_problem
 from podferry.contract.versioned_json import decode_checksummed, encode_checksummed
 
 FORMAT, DOUBTFUL_FORMAT = 1, 2
-PRIVATE = ".podferry"
 COMMITS = f"{PRIVATE}/commits"
 LATEST = f"{PRIVATE}/latest.json"
 SEQUENCE = re.compile(r"(\d{12})\.json")

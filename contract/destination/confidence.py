@@ -20,7 +20,8 @@ from enum import StrEnum
 
 import msgspec
 
-from podferry.contract.destination.commit import PRIVATE, Commit, Confidence, Doubt, DoubtKind
+from podferry.contract.destination.commit import Commit, Confidence, Doubt, DoubtKind
+from podferry.contract.destination.private_names import PRIVATE
 from podferry.contract.destination.series import series_of, without_counterpart
 from podferry.contract.versioned_json import document_decoder
 

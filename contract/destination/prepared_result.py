@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from podferry.contract.destination.commit import PRIVATE
+from podferry.contract.destination.private_names import PRIVATE
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.versioned_json import decode_checksummed, encode_checksummed
 

@@ -12,13 +12,10 @@ from __future__ import annotations
 
 import msgspec
 
-from podferry.contract.destination.commit import PRIVATE
 from podferry.contract.manifest import Entry
 from podferry.contract.versioned_json import decode_checksummed, encode_checksummed
 
 FORMAT = 1
-SYNC_DIR = f"{PRIVATE}/sync"
-"""Directory of the records. Listings of datasets skip it."""
 
 
 class SyncedFile(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
@@ -58,11 +55,6 @@ class SyncRecord(msgspec.Struct, frozen=True):
     files: tuple[SyncedFile, ...] = ()
     archives: tuple[SyncedArchive, ...] = ()
     format: int = FORMAT
-
-
-def is_sync_record(name: str) -> bool:
-    """Whether an object below a prefix is a record of a sync, which is no part of the dataset there."""
-    return name.startswith(f"{SYNC_DIR}/")
 
 
 def encode_sync_record(record: SyncRecord) -> bytes:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from podferry.contract.destination.commit import PRIVATE, Commit
+from podferry.contract.destination.commit import Commit
+from podferry.contract.destination.private_names import PRIVATE
 from podferry.contract.versioned_json import document_decoder
 
 FORMAT = 1

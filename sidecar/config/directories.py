@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podferry.contract.errors import Problem
 from podferry.sidecar.config.run_directory import RunDirectory
 
 
@@ -46,25 +44,3 @@ class Directories:
     def ownership_of(self, name: str) -> Path:
         """The directory of a dataset's ownership record."""
         return self.ownership.get(name) or (self.control / "claims" / name if name else self.control)
-
-
-def sibling_dir(directory: Path) -> Path:
-    """Podferry's own files for a user's directory: next to it, since a trainer lists what is in it."""
-    return directory.with_name(directory.name + ".podferry")
-
-
-def ensure_dir(path: Path) -> Problem | None:
-    """Create a directory unless it exists; the problem if it cannot be created or written."""
-    what = f"the directory {path} cannot be created"
-    if not path.parent.is_dir():
-        nearest = next(parent for parent in path.parents if parent.is_dir())
-        return Problem(what, f"{nearest} is the nearest that exists", f"Run `mkdir -p {path}`")
-    try:
-        path.mkdir(exist_ok=True)
-    except FileExistsError as error:
-        return Problem(what, str(error.strerror), "Choose another name, or move the file away")
-    except OSError as error:
-        return Problem(what, str(error.strerror), "Choose a writable place")
-    if not os.access(path, os.W_OK | os.X_OK):
-        return Problem(f"the directory {path} is not writable", remedy="Choose another, or change its mode")
-    return None

@@ -1,10 +1,11 @@
-"""Distinguishes paths of this machine from URIs: a location of `podferry run` or `ferry` may be either."""
+"""Paths of this machine: distinguished from URIs, and made if they are missing."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from podferry.contract.errors import InvalidSpec
+from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.uri import BUCKET_PATH, corrected_uri
 
 
@@ -27,3 +28,25 @@ def parse_directory(text: str) -> Path:
     if not text.strip():
         raise InvalidSpec.of("it names no directory", repr(text), "Give a path, or leave it out")
     return Path(text).expanduser()
+
+
+def sibling_dir(directory: Path) -> Path:
+    """Podferry's own files for a user's directory: next to it, since a trainer lists what is in it."""
+    return directory.with_name(directory.name + ".podferry")
+
+
+def ensure_dir(path: Path) -> Problem | None:
+    """Create a directory unless it exists; the problem if it cannot be created or written."""
+    what = f"the directory {path} cannot be created"
+    if not path.parent.is_dir():
+        nearest = next(parent for parent in path.parents if parent.is_dir())
+        return Problem(what, f"{nearest} is the nearest that exists", f"Run `mkdir -p {path}`")
+    try:
+        path.mkdir(exist_ok=True)
+    except FileExistsError as error:
+        return Problem(what, str(error.strerror), "Choose another name, or move the file away")
+    except OSError as error:
+        return Problem(what, str(error.strerror), "Choose a writable place")
+    if not os.access(path, os.W_OK | os.X_OK):
+        return Problem(f"the directory {path} is not writable", remedy="Choose another, or change its mode")
+    return None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from podferry.contract.cache_api import Holder
 from podferry.contract.dataset_volume import unknown_size
@@ -40,8 +41,7 @@ from podferry.storage.listing.dataset import check_frozen, open_listing
 from podferry.storage.store import StoreConfig
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetPlacement:
+class DatasetPlacement(msgspec.Struct, frozen=True):
     """Where one dataset is staged, and with which credentials.
 
     Attributes:
@@ -198,8 +198,7 @@ class DatasetJob:
         return f"{label}: {size}{shard} in {status.seconds:.1f} s at {place}{kept}"
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedDataset:
+class PlannedDataset(msgspec.Struct, frozen=True):
     """A dataset whose staging directory is claimed; `sized` is for the fit check of all datasets together."""
 
     job: DatasetJob

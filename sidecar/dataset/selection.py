@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 
 import msgspec
 
@@ -57,6 +56,8 @@ class Selection(msgspec.Struct, frozen=True):
 
     def _nearest(self, entries: Sequence[Entry]) -> list[str]:
         names = sorted(entry.name for entry in entries)[:MAX_NAMES_COMPARED]
+        from difflib import get_close_matches  # noqa: PLC0415 - only for a glob that matches nothing
+
         pattern = " ".join(self.include).replace("*", "")
         nearest = get_close_matches(pattern, names, n=MAX_NAMES_SHOWN, cutoff=MIN_SIMILARITY)
         return nearest or names[:MAX_NAMES_SHOWN]

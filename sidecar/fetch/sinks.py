@@ -7,8 +7,9 @@ without a task.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from podferry.contract.manifest import Entry
 from podferry.sidecar.fetch.partial_file import WrittenRange
@@ -30,8 +31,7 @@ class DamagedRange(UnexpectedResponse):
     """The bytes do not match the response's own checksum."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkSink:
+class ChunkSink(msgspec.Struct, frozen=True):
     """What all jobs of a prefetch share.
 
     Attributes:

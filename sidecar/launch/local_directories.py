@@ -12,7 +12,8 @@ from pathlib import Path
 
 from podferry.contract.errors import InvalidSpec, Refused
 from podferry.contract.spec import FerrySpec
-from podferry.sidecar.config.directories import Directories, ensure_dir, sibling_dir
+from podferry.sidecar.config.directories import Directories
+from podferry.sidecar.config.local_path import ensure_dir, sibling_dir
 from podferry.sidecar.config.run_directory import RunDirectory
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - memory on Linux; the directory below it belongs to the user

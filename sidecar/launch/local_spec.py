@@ -15,7 +15,6 @@ from podferry.contract.spec import PREFIX, FerrySpec
 from podferry.contract.variable_substitution import escape_variables
 from podferry.sidecar.config.local_path import is_local_path
 from podferry.sidecar.config.rank_env import launcher_rank, resolve_shard
-from podferry.sidecar.launch.local_run import lineage_of_run
 
 PATH_KEYS = {"dataset": "dataset-path", "checkpoints": "checkpoint-path", "outputs": "output-path"}
 """Key of a source or destination -> key of its local directory."""
@@ -87,6 +86,8 @@ def local_spec(
     if spec.world > 1:
         spec = msgspec.structs.replace(spec, rank=launcher_rank(os.environ, spec.world))
     if spec.lineage is None and (spec.checkpoints is not None or spec.outputs is not None):
+        from podferry.sidecar.launch.local_run import lineage_of_run  # noqa: PLC0415 - a dataset has none
+
         return msgspec.structs.replace(spec, lineage=lineage_of_run(command, spec))
     return spec
 

@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 import xxhash
 
-from podferry.contract.destination.commit import PRIVATE
+from podferry.contract.destination.private_names import PRIVATE
 from podferry.contract.errors import Changed, Problem
 from podferry.contract.file_names import name_problem
 from podferry.sidecar.runtime.file_identity import FileIdentity, Ignored, walk

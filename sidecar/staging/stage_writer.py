@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 from pathlib import Path
 
 from podferry.contract.errors import Refused
 from podferry.contract.manifest import Entry
 from podferry.contract.quantity import format_bytes
-from podferry.sidecar.staging.file_ops import PARTIAL_DIR, create_file, current_umask, write_all
+from podferry.sidecar.staging.file_ops import PARTIAL_DIR, create_file, current_umask, remove_tree, write_all
 
 FILE_MODE = 0o644
 DIRECTORY_MODE = 0o755
@@ -93,7 +92,7 @@ class StageWriter:
     def remove_partials(self, prefix: str = "") -> None:
         """Remove the partial files with a prefix; or all of them, as far as that is possible."""
         if not prefix:
-            shutil.rmtree(self.partial_dir, ignore_errors=True)
+            remove_tree(self.partial_dir)
             return
         for path in self.partial_dir.glob(f"{prefix}*"):
             path.unlink()

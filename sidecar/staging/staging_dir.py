@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
@@ -15,7 +14,13 @@ from typing import TextIO
 from podferry.contract.errors import Corrupt, Refused
 from podferry.contract.file_names import case_clashes
 from podferry.contract.manifest import Manifest, first_names
-from podferry.sidecar.staging.file_ops import NOT_A_FILE, PARTIAL_DIR, list_files, remove_empty_parents
+from podferry.sidecar.staging.file_ops import (
+    NOT_A_FILE,
+    PARTIAL_DIR,
+    list_files,
+    remove_empty_parents,
+    remove_tree,
+)
 from podferry.sidecar.staging.ownership_record import (
     OwnershipRecord,
     boot_id,
@@ -95,7 +100,7 @@ class StagingDir(StageWriter):
     def remove_overlap_dir(self) -> None:
         """Remove the files that were fetched before the claim and have not been renamed."""
         if self._overlap_dir is not None:
-            shutil.rmtree(self._overlap_dir, ignore_errors=True)
+            remove_tree(self._overlap_dir)
             self._overlap_dir = None
 
     def delete(self, names: Iterable[str]) -> None:
@@ -161,7 +166,7 @@ class StagingDir(StageWriter):
 
 def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
+        remove_tree(path)
     else:
         path.unlink()
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 import structlog
 
+from podferry.contract.destination.private_names import SYNC_DIR
 from podferry.contract.destination.sync_record import (
-    SYNC_DIR,
     SyncedArchive,
     SyncedFile,
     SyncRecord,

@@ -6,7 +6,6 @@ applies: keys, the shared credentials file, web identity, the container's creden
 
 from __future__ import annotations
 
-import configparser
 import enum
 import re
 from collections.abc import Mapping
@@ -231,10 +230,14 @@ def _shared_files(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _section(file: Path, section: str) -> dict[str, str]:
+    if not file.exists():
+        return {}
+    import configparser  # noqa: PLC0415 - 1.5 ms, for those who have the file
+
     parser = configparser.RawConfigParser(default_section="", strict=False)
     try:
         parser.read_string(file.read_text(encoding="utf-8"), source=str(file))
-    except FileNotFoundError:
+    except FileNotFoundError:  # removed meanwhile
         return {}
     except (OSError, UnicodeDecodeError, configparser.Error) as error:
         # The parser's message would print the line, which may hold a key.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
@@ -175,8 +174,10 @@ def _netrc_words(text: str) -> list[str]:
         in_macro = (in_macro and bool(line.strip())) or line.lstrip().startswith("macdef")
         if not in_macro and not line.lstrip().startswith("#"):
             kept.append(line)
+    from shlex import split  # noqa: PLC0415 - nearly nobody has a netrc file
+
     try:
-        return shlex.split("\n".join(kept))
+        return split("\n".join(kept))
     except ValueError:  # its message would have a part of the file
         what = "the netrc file cannot be read"
         raise InvalidSpec.of(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
@@ -21,11 +22,11 @@ from podferry.storage.errors.credential_rules import (
     NO_CREDENTIALS_REMEDIES,
     OTHER_CREDENTIALS_REMEDY,
 )
-from podferry.storage.errors.filesystem import filesystem_error
-from podferry.storage.errors.kinds import error_kind
 from podferry.storage.errors.rules import CONNECTION_ERRORS, ERRORS
-from podferry.storage.errors.vendor_fields import VendorFields, is_programming_error, vendor_fields_of
 from podferry.storage.network.settings import Network
+
+if TYPE_CHECKING:
+    from podferry.storage.errors.vendor_fields import VendorFields
 
 WEB_SCHEMES = ("http", "https", "webdav", "webdavs", "hf")
 """Their servers have no codes of errors."""
@@ -83,6 +84,11 @@ def translate(
     """
     if isinstance(error, FerryError):
         return error
+    # Imported here, as below: what reads exceptions takes longer to load than a small download, without any.
+    from podferry.storage.errors.filesystem import filesystem_error  # noqa: PLC0415
+    from podferry.storage.errors.kinds import error_kind  # noqa: PLC0415
+    from podferry.storage.errors.vendor_fields import vendor_fields_of  # noqa: PLC0415
+
     fields = vendor_fields_of(error)
     kind = error_kind(fields)
     if fields.status == UNAUTHORIZED and location.uri.scheme in WEB_SCHEMES:
@@ -111,6 +117,8 @@ def translating(
     except FerryError:
         raise
     except Exception as error:  # engines may raise anything
+        from podferry.storage.errors.vendor_fields import is_programming_error  # noqa: PLC0415
+
         if is_programming_error(error):
             raise
         raise translate(error, location, name, operation, answered=answered) from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import Protocol, runtime_checkable
 
-from podferry.contract.destination.sync_record import is_sync_record
+from podferry.contract.destination.private_names import is_sync_record
 from podferry.contract.manifest import Entry
 from podferry.storage.in_parallel import for_each_limited
 from podferry.storage.object_names import join

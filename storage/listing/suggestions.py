@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
@@ -70,6 +69,8 @@ async def suggested_prefixes(uri: Uri, config: StoreConfig) -> list[str]:
 
 def _similar(uri: Uri, missing: str, children: list[str]) -> list[str]:
     """The children like `missing`; not that one itself, which is there and has nothing in it."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a dataset that is not there
+
     if uri.scheme == "file":
         names = [name[:-1] for name in children if name.endswith("/") and name[:-1] != missing]
         return get_close_matches(missing, names, n=MAX_NAMES_SHOWN)

@@ -42,3 +42,19 @@ def test_a_process_has_the_usual_handler_once_it_has_loaded(monkeypatch):
     before = signal.getsignal(signal.SIGINT)
     entry_point.program()
     assert handlers == [before]
+
+
+LOADED = """
+import sys, types
+import podferry.cli
+main = podferry.cli.main = sys.modules["podferry.cli.main"] = types.ModuleType("podferry.cli.main")
+main.program = lambda: print(*sorted({"msgspec", "typing_extensions"} & sys.modules.keys()))
+from podferry.cli.entry_point import program
+program()
+import typing_extensions
+"""
+
+
+def test_msgspec_loads_without_typing_extensions():
+    done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    assert done.stdout == "msgspec\n"

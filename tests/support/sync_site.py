@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podferry.contract.dataset_reference import parse_reference
-from podferry.contract.destination.sync_record import is_sync_record
+from podferry.contract.destination.private_names import is_sync_record
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.selection import Selection

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from podferry.contract.code_version import CodeVersion
-from podferry.contract.destination.commit import PRIVATE
+from podferry.contract.destination.private_names import PRIVATE
 from podferry.contract.destination.provenance import RunOrigin
 from podferry.contract.errors import Corrupt
 

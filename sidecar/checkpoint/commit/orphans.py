@@ -12,8 +12,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from podferry.contract.destination.agent_notes import DrainPhase, decode_note, note_name
-from podferry.contract.destination.commit import COMMITS, LATEST, PRIVATE, commit_name
+from podferry.contract.destination.commit import COMMITS, LATEST, commit_name
 from podferry.contract.destination.confidence import CONFIRMED, confirmed_part
+from podferry.contract.destination.private_names import PRIVATE
 from podferry.contract.destination.rank_parts import PARTS, RANKS, member_of
 from podferry.contract.destination.tombstones import RemovalPlan
 from podferry.contract.errors import Problem, Refused

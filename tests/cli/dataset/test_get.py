@@ -15,8 +15,13 @@ from podferry.sidecar.dataset import dataset_job as dataset
 from podferry.sidecar.staging.volume_capacity import Capacity
 from podferry.storage.memory.store import CONTENTS
 
-HEAVY = ("aiohttp", "awscrt", "click", "fsspec", "http.client", "rich", "stamina", "structlog", "yaml")
-"""Libraries that a plain get does not use: loading them takes longer than the get."""
+HEAVY = (
+    *("aiohttp", "awscrt", "click", "fsspec", "http.client", "obstore", "rich", "stamina", "structlog"),
+    *("configparser", "dataclasses", "difflib", "ftplib", "shlex", "yaml"),
+    *("podferry.contract.destination.commit", "podferry.contract.lineage", "podferry.contract.program"),
+    *("podferry.sidecar.config.agent_config", "podferry.storage.errors.vendor_fields"),
+)
+"""Modules that a plain get does not use: loading them takes longer than the get."""
 
 
 def file_sizes(folder: Path) -> dict[str, int]:

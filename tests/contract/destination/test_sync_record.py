@@ -6,7 +6,6 @@ from podferry.contract.destination.sync_record import (
     SyncRecord,
     decode_sync_record,
     encode_sync_record,
-    is_sync_record,
 )
 from podferry.contract.errors import Corrupt, FormatTooNew
 from podferry.contract.manifest import Entry
@@ -28,16 +27,3 @@ def test_a_damaged_record_and_a_later_format_are_errors():
         decode_sync_record(data.replace(b'"x"', b'"y"'), "x")
     with pytest.raises(FormatTooNew):
         decode_sync_record(encode_sync_record(SyncRecord("s3://a/b", format=2)), "x")
-
-
-@pytest.mark.parametrize(
-    ("name", "is_one"),
-    [
-        (".podferry/sync/1.json", True),
-        (".podferry/sync", False),
-        ("a/.podferry/sync/1", False),
-        ("sync/1", False),
-    ],
-)
-def test_only_what_is_in_its_directory_is_a_record(name, is_one):
-    assert is_sync_record(name) is is_one

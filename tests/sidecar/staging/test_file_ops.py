@@ -11,6 +11,7 @@ from podferry.sidecar.staging.file_ops import (
     current_umask,
     list_files,
     remove_empty_parents,
+    remove_tree,
     write_all,
 )
 
@@ -71,3 +72,15 @@ def test_a_short_write_is_continued(tmp_path, monkeypatch):
     with (tmp_path / "w").open("wb") as file:
         write_all(file.fileno(), memoryview(b"0123456789"), 2)
     assert (tmp_path / "w").read_bytes() == b"\0\0" + b"0123456789"
+
+
+@pytest.mark.parametrize("file", [None, "a/b/c"])
+def test_a_directory_is_removed_with_everything_in_it_but_not_what_links_name(tmp_path, file):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "tree/a/b").mkdir(parents=True)
+    if file:
+        (tmp_path / "tree" / file).touch()
+        (tmp_path / "tree/link").symlink_to(tmp_path / "kept")
+    for _ in range(2):
+        remove_tree(tmp_path / "tree")
+        assert [path.name for path in tmp_path.iterdir()] == ["kept"]
