@@ -14,6 +14,7 @@ from urllib.parse import quote
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.errors.translate import translating
+from podferry.storage.fsspec.google_credentials import ANONYMOUS
 from podferry.storage.fsspec.options import (
     GOOGLE_ADDRESS,
     GOOGLE_SCHEMES,
@@ -59,8 +60,10 @@ def google_address(options: FsspecOptions) -> str | None:
 
 
 def google_token_headers(options: FsspecOptions, file_system: Callable[[], Any]) -> dict[str, str]:
-    """Headers with the current token of gcsfs. Blocks."""
+    """Headers with the current token of gcsfs. Blocks. Without credentials gcsfs is not loaded."""
     headers: dict[str, str] = {}
+    if options.options.get("token") == ANONYMOUS:
+        return headers
     with translating(options.location, ""):
         file_system().credentials.apply(headers)
     return headers

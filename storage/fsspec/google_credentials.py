@@ -25,6 +25,8 @@ SECRET_KEYS = (
     "user-gcp-sa.json",  # the Secret of Kubeflow
 )
 """Keys under which Secrets have the JSON of a service account."""
+ANONYMOUS = "anon"
+"""What gcsfs takes for no credentials."""
 OF_GCSFS = ("service_account", "authorized_user")
 """Types of files that gcsfs reads; google-auth has those of workload identity pools."""
 POOL_MODULES = {False: "google.auth.identity_pool", True: "google.auth.aws"}
@@ -40,7 +42,7 @@ def google_token(variables: Mapping[str, str]) -> object:
         InvalidSpec: It is no JSON of Google's.
     """
     if is_true(variables.get("GOOGLE_SKIP_SIGNATURE", "")):
-        return "anon"
+        return ANONYMOUS
     name = next((name for name in (FILE_VARIABLE, *SECRET_KEYS) if variables.get(name)), "")
     if not name:
         return "google_default"

@@ -11,7 +11,6 @@ from podferry.contract.errors import FerryError, InvalidSpec
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import check_listed, store_error, too_short
-from podferry.storage.fsspec.connections import open_file_system
 from podferry.storage.fsspec.options import OBJECT_STORE_SCHEMES, FsspecOptions
 from podferry.storage.object_names import is_temporary, join
 from podferry.storage.timeouts_and_limits import Limits
@@ -50,6 +49,9 @@ class FsspecReads:
             if self._closed:
                 raise InterruptedError(f"{self.uri} is closed")
             if self._opened is None:
+                # Imported here: it loads fsspec and aiohttp, which the listings of gs:// do not need.
+                from podferry.storage.fsspec.connections import open_file_system  # noqa: PLC0415
+
                 self._opened = open_file_system(self.uri, self._options)
             return self._opened
 

@@ -11,25 +11,23 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TypeVar
-
-import fsspec
 
 from podferry.contract.errors import Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.plain_http import requires_tls
 from podferry.storage.errors.translate import store_error, translating
-from podferry.storage.errors.vendor_fields import vendor_fields_of
-from podferry.storage.fsspec.connections import close_file_system
 from podferry.storage.fsspec.directories import FsspecDirectories
 from podferry.storage.fsspec.get_requests import get_builder_for, google_address, google_token_headers
-from podferry.storage.fsspec.install_hints import missing_package
 from podferry.storage.fsspec.options import GOOGLE_SCHEMES, OBJECT_STORE_SCHEMES, options_for
 from podferry.storage.fsspec.reads import FsspecReads
 from podferry.storage.fsspec.server_copy import SERVER_COPY_SCHEMES, FsspecServerCopy
 from podferry.storage.fsspec.writes import FsspecWrites
 from podferry.storage.gcs.client import GcsClient
+from podferry.storage.gcs.listing import list_objects
 from podferry.storage.gcs.parts import GcsParts
 from podferry.storage.multipart import MultipartStore
 from podferry.storage.object_names import checked_name
@@ -56,17 +54,34 @@ def open_fsspec(uri: Uri, config: StoreConfig, limits: Limits) -> FsspecStore:
         # Read when gcsfs is imported: with it, requests for the kind of a bucket go over gRPC, without the CA
         # bundles and proxies of the store, and an emulator that has none delays the first call by a minute.
         os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+        if find_spec("gcsfs") is None:
+            raise _missing_package(uri)
+        return FsspecStore(uri, config, limits)
     try:
-        fsspec.get_filesystem_class(uri.scheme)
+        parallel = _is_parallel(uri.scheme)
     except ImportError as error:
-        raise missing_package(uri) from error
-    return FsspecStore(uri, config, limits)
+        raise _missing_package(uri) from error
+    return FsspecStore(uri, config, limits, parallel=parallel)
+
+
+def _is_parallel(scheme: str) -> bool:
+    """Whether several threads may call a scheme's file system. Loads fsspec and the file system's package."""
+    cls = import_module("fsspec").get_filesystem_class(scheme)
+    return getattr(cls, "async_impl", False) or scheme in THREAD_SAFE_SCHEMES
+
+
+def _missing_package(uri: Uri) -> Exception:
+    hints = import_module("podferry.storage.fsspec.install_hints")  # loads fsspec: not for a listing of gs://
+    found: Exception = hints.missing_package(uri)
+    return found
 
 
 class FsspecStore:
     """A store behind an fsspec file system."""
 
-    def __init__(self, uri: Uri, config: StoreConfig, limits: Limits = LIMITS) -> None:
+    def __init__(
+        self, uri: Uri, config: StoreConfig, limits: Limits = LIMITS, *, parallel: bool = True
+    ) -> None:
         self.uri = uri
         self._config, self._limits = config, limits
         self._options = options_for(uri, config, limits)
@@ -75,8 +90,6 @@ class FsspecStore:
         self._writes = FsspecWrites(self._reads, limits)
         self._answered = False
         self.exclusive_create = self._writes.exclusive
-        cls = fsspec.get_filesystem_class(uri.scheme)
-        parallel = getattr(cls, "async_impl", False) or uri.scheme in THREAD_SAFE_SCHEMES
         self._threads = ThreadPoolExecutor(limits.worker_threads if parallel else 1, "fsspec")
         self._call_seconds = limits.connect_seconds + limits.stall_seconds + limits.retry_seconds
         copies = FsspecServerCopy(self._call, self._reads, limits.request_seconds)
@@ -85,12 +98,17 @@ class FsspecStore:
     @cached_property
     def multipart(self) -> MultipartStore | None:
         """See `Store.multipart`: Google Cloud Storage only."""
+        return GcsParts(self._google) if self._google is not None else None
+
+    @cached_property
+    def _google(self) -> GcsClient | None:
+        """Requests of our own, if they go where those of gcsfs go."""
         address = google_address(self._options) if self.uri.scheme in GOOGLE_SCHEMES else None
         if address is None or self._options.customized:
             return None
         network, options = self._config.network, self._options
         headers = partial(google_token_headers, options, lambda: self._reads.file_system)
-        return GcsParts(GcsClient(address, options.location, network, self._limits, headers))
+        return GcsClient(address, options.location, network, self._limits, headers)
 
     @cached_property
     def request_builder(self) -> RequestBuilder | None:
@@ -98,7 +116,11 @@ class FsspecStore:
         return get_builder_for(self.uri, self._config, self._options, lambda: self._reads.file_system)
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
-        """See `Store.entries`. The listing is complete before the first entry is yielded."""
+        """See `Store.entries`. Except of gs://, the listing is complete before the first entry is yielded."""
+        if self._google is not None:
+            async for entry in list_objects(self._google, prefix):
+                yield entry
+            return
         if self.uri.scheme in OBJECT_STORE_SCHEMES:
             found = await self._call(prefix, lambda: self._reads.find(prefix), None)
         else:
@@ -149,16 +171,16 @@ class FsspecStore:
 
     async def close(self) -> None:
         """Release the threads and the file system with its connections."""
-        multipart = self.__dict__.get("multipart")
-        if multipart is not None:
-            await multipart.close()
+        google = self.__dict__.get("_google")
+        if google is not None:
+            await google.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
         await asyncio.to_thread(self._release)
 
     def _release(self) -> None:
         file_system = self._reads.release()
         if file_system is not None:
-            close_file_system(file_system)
+            import_module("podferry.storage.fsspec.connections").close_file_system(file_system)
 
     async def _call(self, name: str, work: Callable[[], T], seconds: float | None) -> T:
         loop, location = asyncio.get_running_loop(), self._reads.location
@@ -167,6 +189,8 @@ class FsspecStore:
                 async with asyncio.timeout(seconds):
                     found = await loop.run_in_executor(self._threads, self._checked, work, name)
         except Unavailable as error:
+            from podferry.storage.errors.vendor_fields import vendor_fields_of  # noqa: PLC0415 - for errors only
+
             fields = vendor_fields_of(error.__cause__ or error)
             if not self._answered and await requires_tls(location, fields):
                 raise store_error("tls port", location, name) from error

@@ -1,1 +1,1 @@
-"""Requests of our own to Google Cloud Storage: uploads in parts. Everything else goes through gcsfs."""
+"""Requests of our own to Google Cloud Storage: listings, uploads in parts. All else goes through gcsfs."""

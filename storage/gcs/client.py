@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote, urlencode
 
 import msgspec
@@ -17,6 +17,7 @@ from podferry.storage.object_names import join
 from podferry.storage.timeouts_and_limits import Limits
 
 Json = dict[str, Any]
+T = TypeVar("T")
 
 
 class GcsResponseError(StoreResponseError):
@@ -78,6 +79,10 @@ class GcsClient(StoreClient):
             if not page.get("nextPageToken"):
                 return found
             query["pageToken"] = page["nextPageToken"]
+
+    async def page(self, query: Mapping[str, str], parse: Callable[[StoreResponse], T]) -> T:
+        """What `parse` makes of a page of a listing of the bucket."""
+        return await self.fetch(StoreRequest("GET", self._objects, query), parse)
 
     async def compose(self, sources: list[tuple[str, str]], target: str, metadata: Mapping[str, str]) -> Json:
         """Make one object of up to 32 others, each a name and its generation."""

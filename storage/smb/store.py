@@ -13,7 +13,6 @@ from podferry.contract.errors import BucketNotFound, FerryError, NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation
-from podferry.storage.errors.vendor_fields import is_programming_error
 from podferry.storage.in_parallel import for_each_limited
 from podferry.storage.object_names import checked_name
 from podferry.storage.smb.connections import Connections
@@ -148,6 +147,8 @@ class SmbStore:
         except FerryError:
             raise
         except Exception as error:
+            from podferry.storage.errors.vendor_fields import is_programming_error  # noqa: PLC0415 - for errors
+
             if is_programming_error(error):
                 raise
             raise translate_smb(error, self._location, name) from error

@@ -14,7 +14,6 @@ from podferry.contract.uri import Uri
 from podferry.storage.credentials.web import names_of_web_credentials, refreshed_headers, refreshed_lines
 from podferry.storage.errors.plain_http import requires_tls
 from podferry.storage.errors.translate import check_listed, store_error, store_location, translating
-from podferry.storage.errors.vendor_fields import vendor_fields_of
 from podferry.storage.http.get_requests import web_get_builder
 from podferry.storage.http.heads import HeadRequests
 from podferry.storage.lazy_log import warn
@@ -177,6 +176,8 @@ class WebStore:
                 async with asyncio.timeout(seconds):
                     found = await work()
         except Unavailable as error:
+            from podferry.storage.errors.vendor_fields import vendor_fields_of  # noqa: PLC0415 - for errors only
+
             fields = vendor_fields_of(error.__cause__ or error)
             if not self._answered and await requires_tls(self._location, fields):
                 raise store_error("tls port", self._location, name) from error

@@ -21,6 +21,7 @@ def nothing_installed(monkeypatch):
 
     monkeypatch.setattr(REGISTRY, "get_filesystem_class", missing)
     monkeypatch.setattr("fsspec.get_filesystem_class", missing)
+    monkeypatch.setattr("podferry.storage.fsspec.store.find_spec", lambda name: None)
 
 
 @pytest.mark.usefixtures("nothing_installed")
