@@ -58,8 +58,8 @@ class SftpClient:
             return
         limits = await self._extended(LIMITS, b"")
         read, write = (int.from_bytes(limits[start : start + 8], "big") for start in (8, 16))
-        self.read_bytes = min(read or DATA_BYTES, MAX_DATA_BYTES)
-        self.write_bytes = min(write or DATA_BYTES, MAX_DATA_BYTES)
+        self.read_bytes = max(DATA_BYTES, min(read, MAX_DATA_BYTES))
+        self.write_bytes = max(DATA_BYTES, min(write, MAX_DATA_BYTES))
 
     @property
     def failure(self) -> Exception | None:
@@ -125,7 +125,10 @@ class SftpClient:
 
         def name(kind: int, data: memoryview) -> bytes:
             expect(kind, Response.NAME, data, text(path))
-            return read_names(data)[0].name
+            found = read_names(data)
+            if len(found) != 1:
+                raise ProtocolError(f"{len(found)} names where one is expected")
+            return found[0].name
 
         return await self._send(Request.REALPATH, string(path), name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 
-from podferry.contract.errors import Unavailable
+from podferry.contract.errors import Corrupt, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.object_names import is_temporary, join
@@ -47,11 +47,12 @@ async def list_directory(client: SftpClient, uri: Uri, directory: str) -> Direct
 
     Raises:
         OSError: It cannot be listed.
+        Corrupt: There is no end to it, or a name is none.
         Unavailable: A link leads nowhere.
     """
     path = path_of(uri, directory)
     try:
-        names = await _names(client, path)
+        names = await _names(client, path, uri / directory)
     except FileNotFoundError as error:
         return Directory(problem=error.strerror or "there is no such directory")
     found = [(join(directory, text(name)), path.rstrip(b"/") + b"/" + name, what) for name, what in names]
@@ -70,20 +71,30 @@ def _is_hidden(path: bytes) -> bool:
     return path.rpartition(b"/")[2] in {b"", b".", b".."}
 
 
-async def _names(client: SftpClient, path: bytes) -> list[Name]:
+async def _names(client: SftpClient, path: bytes, uri: Uri) -> list[Name]:
     handle = await client.open_directory(path)
     found: list[Name] = []
     try:
         while True:
             batches = await asyncio.gather(*(client.read_directory(handle, path) for _ in range(REQUESTS)))
             for batch in batches:
-                found += batch
+                found += _checked(batch, uri)
             if len(found) > MAX_LISTED:
-                raise OSError(errno.EIO, f"over {MAX_LISTED:,} names", text(path))
+                what, remedy = f"the listing of {uri} has no end", "Name a directory further down"
+                raise Corrupt.of(what, f"over {MAX_LISTED:,} names", remedy)
             if not all(batches):
                 return found
     finally:
         client.close(handle)
+
+
+def _checked(names: list[Name], uri: Uri) -> list[Name]:
+    """The same; raises `Corrupt` for a path."""
+    path = next((text(each.name) for each in names if b"/" in each.name), None)
+    if path is not None:
+        what, remedy = f"the server lists a name that is none in {uri}", "Rename it at its source"
+        raise Corrupt.of(what, ascii(path)[:200], remedy)
+    return names
 
 
 async def _followed(

@@ -152,6 +152,14 @@ def _read_string(data: memoryview, start: int) -> tuple[memoryview, int]:
     return data[start + 4 : end], end
 
 
+def read_string(data: memoryview) -> memoryview:
+    """The string of a response that has nothing else."""
+    found, end = _read_string(data, 0)
+    if end != len(data):
+        raise ProtocolError(f"a response has {len(data)} bytes where {end} are stated")
+    return found
+
+
 def read_handle(data: memoryview) -> bytes:
     """The handle of a HANDLE, as a string with its length."""
     return bytes(data[: _read_string(data, 0)[1]])
@@ -192,6 +200,8 @@ def read_attributes(data: memoryview, start: int = 0) -> tuple[Attributes, int]:
 
 def read_names(data: memoryview) -> list[Name]:
     """The names of a NAME."""
+    if len(data) < 4:
+        raise ProtocolError("names without their number")
     count, position = int.from_bytes(data[:4], "big"), 4
     found = []
     for _ in range(count):

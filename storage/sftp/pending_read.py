@@ -6,7 +6,7 @@ import asyncio
 
 from podferry.storage.sftp.channel import expect
 from podferry.storage.sftp.client import SftpClient, seen
-from podferry.storage.sftp.messages import ProtocolError, Request, Response, read_body
+from podferry.storage.sftp.messages import ProtocolError, Request, Response, read_body, read_string
 
 
 class PendingRead:
@@ -16,11 +16,14 @@ class PendingRead:
         data: The bytes; those in `missing` have not arrived.
         end: Where the file ends, if within the range; otherwise the range's own end. Relative to `start`.
         missing: Length of what has not arrived, by its position.
+        is_longer: Whether there are bytes behind a range that should be the file's last one.
     """
 
-    def __init__(self, start: int, length: int) -> None:
+    def __init__(self, start: int, length: int, *, is_last: bool = False) -> None:
+        """Prepare a read; of the last range one byte more is requested, which must not be there."""
         self.start, self.data, self.end = start, bytearray(length), length
-        self.missing = {0: length} if length else {}
+        self.missing = {0: length + is_last} if length else {}
+        self.is_longer = False
 
     def request(self, client: SftpClient, handle: bytes) -> asyncio.Future[None]:
         """Request what is missing; resolved when nothing is, or all of it is behind the end of the file."""
@@ -60,9 +63,14 @@ class PendingRead:
         except EOFError:
             self.end, count = min(self.end, position), length
         else:
-            count = len(data) - 4
+            found = read_string(data)
+            count = len(found)
             if not 0 < count <= length:
                 raise ProtocolError(f"{count} bytes where {length} were requested")
-            self.data[position : position + count] = data[4:]
+            room = len(self.data) - position
+            self.is_longer = self.is_longer or count > room
+            self.data[position : position + min(count, room)] = found[:room]
+            if count == room:  # a short response at the end of the file: nothing is behind it
+                count = length
         del self.missing[position]
         return count

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from podferry.contract.errors import FerryError, Unavailable
 from podferry.contract.manifest import Entry
-from podferry.storage.errors.translate import StoreLocation, check_listed, store_error, too_short
+from podferry.storage.errors.translate import StoreLocation, check_listed, store_error, too_long, too_short
 from podferry.storage.object_names import temporary_name
 from podferry.storage.sftp.client import HARD_LINK, POSIX_RENAME, SftpClient
 from podferry.storage.sftp.directories import entry_of
@@ -63,6 +63,8 @@ class ReadRange:
         if self._seen is not None and self._seen != entry:
             raise store_error("changed", location, self._name, f"tag {entry.tag}, was {self._seen.tag}")
         await reading
+        if pending.is_longer:
+            raise too_long(location, self._name, entry.size)
         if pending.end < len(pending.data) or self._start > entry.size:
             raise too_short(location, self._name, self._start, self._length, f"{entry.size} bytes")
         return memoryview(pending.data)
@@ -71,14 +73,14 @@ class ReadRange:
         """Learn how much to read, if the caller does not know."""
         if self._length is not None and self._size is not None and self._tag:
             # All that could have changed is checked afterwards: one response less to wait for.
-            return PendingRead(self._start, self._length)
+            return PendingRead(self._start, self._length, is_last=self._start + self._length == self._size)
         self._seen = entry_of(self._name, await client.attributes_of(handle, self._path), self._path)
         check_listed(self._location, self._seen, self._tag, self._size)
         length = max(0, self._seen.size - self._start) if self._length is None else self._length
         if self._start + length > self._seen.size:
             found = f"{self._seen.size} bytes"
             raise too_short(self._location, self._name, self._start, self._length, found)
-        return PendingRead(self._start, length)
+        return PendingRead(self._start, length, is_last=self._start + length == self._seen.size)
 
 
 class WriteFile:
