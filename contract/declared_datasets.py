@@ -25,7 +25,9 @@ def resolve_dataset(text: str, declared: Mapping[str, str] = NONE_DECLARED) -> R
         return _declared_reference(text, declared[text])
     what = "neither a URI nor a declared dataset"
     if "/" in text:
-        raise InvalidSpec.of(what, repr(text), f"Did you mean s3://{text}?")
+        relative = text.startswith((".", "~"))
+        remedy = "Write a URI, or an absolute path" if relative else f"Did you mean s3://{text}?"
+        raise InvalidSpec.of(what, repr(text), remedy)
     if not declared:
         remedy = "Write a URI such as s3://datasets/digits: the policy declares no datasets"
         raise InvalidSpec.of(what, repr(text), remedy)

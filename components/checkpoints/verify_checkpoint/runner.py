@@ -19,7 +19,7 @@ from podferry.contract.kfp_inputs import read_kfp_inputs
 from podferry.contract.lineage import lineage_problem
 from podferry.contract.quantity import count_of, format_bytes
 from podferry.contract.uri import parse_uri
-from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader, lineage_remedy
 from podferry.sidecar.checkpoint.commit.content_verifier import ContentVerifier
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.storage.factory import open_store
@@ -188,10 +188,7 @@ class Verification:
             return [head.problem]
         commit, request = head.commit, self._request
         if commit is None:
-            remedy = "Look at the log of the training's podferry container: nothing was uploaded there"
-            if request.otherwise:
-                remedy += "; if its code names another lineage, give lineages="
-            return [Problem(f"{head.lineage} has no committed checkpoint", str(head.store.uri), remedy)]
+            return [await self._nothing_committed(head)]
         if request.this_run_only and commit.run not in request.runs:
             measured = f"{commit.name} of run {commit.run or 'none'}, {commit.created:%Y-%m-%d %H:%M:%S %Z}"
             remedy = f"This run uploaded nothing. If nothing was left to train: {REMEDY}"
@@ -204,6 +201,14 @@ class Verification:
             )
             for problem in await self._data_problems(head.store, commit)
         ]
+
+    async def _nothing_committed(self, head: LineageHead) -> Problem:
+        remedy = "Look at the training's log"
+        if self._request.otherwise:
+            remedy += "; if its code names another lineage, give lineages="
+        if self._request.lineages:
+            remedy += f". {await lineage_remedy(self._store, head.lineage)}"
+        return Problem(f"{head.lineage} has no committed checkpoint", str(head.store.uri), remedy)
 
     async def _data_problems(self, store: LineageStore, commit: Commit) -> list[Problem]:
         async with self._slots:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any
 
+from podferry.components.log_tables import print_line
 from podferry.components.reports.render import html, write
 from podferry.components.reports.training_page import training_page
 from podferry.components.verdict import verdict
@@ -45,9 +46,19 @@ def _run(
         if f.checkpoints is not None:
             f.wait_durable(final=True)
         write(report, html(training_page(f.status(), f.mode)))
-    for name, value in (returned or {}).items() if isinstance(returned, Mapping | None) else ():
+    _log_metrics(metrics, returned)
+
+
+def _log_metrics(metrics: Any, returned: Any) -> None:
+    """Log the numbers that a function returned by name, and say what else it returned."""
+    if not isinstance(returned, Mapping | None):
+        print_line(f"no metrics: the function returned no dict ({type(returned).__name__})")
+        return
+    for name, value in (returned or {}).items():
         if isinstance(value, Real):  # as NumPy's numbers are
             metrics.log_metric(name, float(value))
+        else:
+            print_line(f"{name} is no metric: it is no number ({type(value).__name__})")
 
 
 def _call(function: Callable[..., Any], f: Ferry, arguments: Mapping[str, Any]) -> Any:

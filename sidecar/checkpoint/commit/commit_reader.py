@@ -24,6 +24,7 @@ from podferry.contract.destination.confidence import (
     with_confidence,
 )
 from podferry.contract.errors import Corrupt, FormatTooNew, NotFound, Problem
+from podferry.contract.suggest import did_you_mean
 from podferry.sidecar.checkpoint.commit.commit_history import CommitHistory
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.sidecar.runtime.concurrency import for_each_limited
@@ -33,6 +34,7 @@ log = structlog.get_logger(__name__)
 
 READ_ATTEMPTS = 3
 """How often a commit is read before it counts as damaged."""
+MAX_NAMES_SHOWN = 5
 CONCURRENT_STATS = 16
 """Objects of a commit that are looked for at a time."""
 
@@ -44,6 +46,13 @@ async def committed_lineages(destination: Store) -> list[str]:
     """All lineages that have a commit, sorted."""
     folders = [name[:-1] for name in await destination.children() if name.endswith("/")]
     return [name for name in folders if await CommitReader(LineageStore(destination, name)).sequences()]
+
+
+async def lineage_remedy(destination: Store, lineage: str) -> str:
+    """What to write instead of a lineage that has no commit."""
+    lineages = await committed_lineages(destination)
+    known = f"Lineages there: {', '.join(lineages[:MAX_NAMES_SHOWN])}"
+    return did_you_mean(lineage, lineages, known if lineages else "Nothing is committed there yet")
 
 
 class CommitReader:

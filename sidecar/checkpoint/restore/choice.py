@@ -15,7 +15,7 @@ from podferry.contract.status import PassedOver
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri, parse_uri
 from podferry.sidecar.checkpoint.commit.commit_history import CommitHistory
-from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader, committed_lineages
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader, lineage_remedy
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
@@ -135,10 +135,7 @@ class RestoreChoice:
 
     async def _no_commit(self) -> Problem:
         store = self._source.reader.store
-        lineages = await committed_lineages(store.destination)
-        known = f"Lineages there: {', '.join(lineages[:MAX_NAMES_SHOWN])}"
-        otherwise = known if lineages else "Nothing is committed there yet"
-        remedy = did_you_mean(store.lineage, lineages, otherwise)
+        remedy = await lineage_remedy(store.destination, store.lineage)
         return Problem("there is no checkpoint to restore", f"no commit below {store.uri}", remedy)
 
 

@@ -101,8 +101,10 @@ def test_only_the_given_lineages_are_verified(destination: str, train: Train) ->
     train("other", "run-1")
     (lineage,) = verify(VerifyRequest(destination, ("run-1",), lineages=("trial", "trial")))
     assert lineage.name == "trial"
-    with pytest.raises(Unsafe, match="missing has no committed checkpoint"):
+    with pytest.raises(Unsafe, match=r"missing has no committed checkpoint .*Lineages there: other, trial"):
         verify(VerifyRequest(destination, lineages=("missing",)))
+    with pytest.raises(Unsafe, match=r"Did you mean 'trial'\?"):
+        verify(VerifyRequest(destination, lineages=("trail",)))
     with pytest.raises(Unsafe, match="not a plain path segment"):
         verify(VerifyRequest(destination, lineages=("../other",)))
 

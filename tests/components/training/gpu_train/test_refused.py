@@ -82,6 +82,12 @@ def test_a_constant_that_an_input_carries_is_validated() -> None:
     assert "neither a URI nor a declared dataset" in problems[0]
 
 
+def test_a_relative_path_is_no_bucket() -> None:
+    with refused() as problems:
+        compiled(lambda frozen, bucket: gpu_train(fit(uri="./data"), dataset="$(inputs.uri)"))
+    assert problems[0].endswith("Write a URI, or an absolute path.")
+
+
 def test_a_refused_value_does_not_make_others_wrong() -> None:
     def body(frozen: Any, _: Any) -> None:
         gpu_train(fit(uri="x"), checkpoints=frozen.outputs["data"], checkpoint_size="1Gi")

@@ -18,7 +18,9 @@ def metrics(tmp_path: Path) -> dsl.Metrics:
     return dsl.Metrics(name="metrics", uri=str(tmp_path / "metrics"), metadata={})
 
 
-def test_only_numbers_become_metrics(digits: Path, tmp_path: Path, metrics: dsl.Metrics) -> None:
+def test_only_numbers_become_metrics(
+    digits: Path, tmp_path: Path, metrics: dsl.Metrics, capsys: pytest.CaptureFixture[str]
+) -> None:
     def fit(f: Ferry, lr: float) -> dict[str, Any]:
         assert f.checkpoints is None
         return {"loss": lr, "epochs": 2, "name": "digits", "part": Fraction(1, 4)}
@@ -26,6 +28,7 @@ def test_only_numbers_become_metrics(digits: Path, tmp_path: Path, metrics: dsl.
     report = tmp_path / "report"
     run_training(fit, {"dataset": str(digits), "checkpoints": ""}, {"lr": 0.5}, str(report), metrics)
     assert metrics.metadata == {"loss": 0.5, "epochs": 2.0, "part": 0.25}
+    assert "name is no metric: it is no number (str)" in capsys.readouterr().out
     assert "Agent: process" in report.read_text()
     assert "No destination for checkpoints was requested" in report.read_text()
 
@@ -33,6 +36,14 @@ def test_only_numbers_become_metrics(digits: Path, tmp_path: Path, metrics: dsl.
 def test_a_function_may_return_nothing(digits: Path, tmp_path: Path, metrics: dsl.Metrics) -> None:
     run_training(lambda f: None, {"dataset": str(digits)}, {}, str(tmp_path / "report"), metrics)
     assert metrics.metadata == {}
+
+
+def test_a_number_without_a_name_is_no_metric(
+    digits: Path, tmp_path: Path, metrics: dsl.Metrics, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_training(lambda f: 0.5, {"dataset": str(digits)}, {}, str(tmp_path / "report"), metrics)
+    assert metrics.metadata == {}
+    assert "no metrics: the function returned no dict (float)" in capsys.readouterr().out
 
 
 def test_an_exception_of_the_function_is_its_own(digits: Path, tmp_path: Path, metrics: dsl.Metrics) -> None:
