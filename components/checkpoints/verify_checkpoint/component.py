@@ -58,20 +58,14 @@ def verify_checkpoint(
         lineages: The verified lineages.
         checkpoints: The URI of the newest checkpoint of each, in the same order.
     """
-    import os
-    import sys
-
     from podferry.components.checkpoints.verify_checkpoint.artifacts import write_artifacts
     from podferry.components.checkpoints.verify_checkpoint.runner import (
         VerifyRequest,
         run_names,
         verify_or_exit,
     )
-    from podferry.components.trained_task.locate import places_of
-    from podferry.components.verdict import verdict
 
     request = VerifyRequest(checkpoints, run_names(run, job), tuple(lineages), any_run, full, allow_doubtful)
-    places = verdict(places_of, of, checkpoints, sys.argv, os.environ) if of else []
-    verified = verify_or_exit(request, endpoint, region, places)
+    verified = verify_or_exit(request, endpoint, region, of)
     write_artifacts(verified, report.path, metrics, model)
     return ([lineage.name for lineage in verified], [lineage.uri for lineage in verified])

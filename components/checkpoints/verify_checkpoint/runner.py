@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from podferry.components.checkpoints.verify_checkpoint.lineage_head import LineageHead, read_head
 from podferry.components.log_tables import print_line, print_table
 from podferry.components.store_access import step_store_config
-from podferry.components.trained_task.locate import TrainedPlace
+from podferry.components.trained_task.locate import TrainedPlace, places_of
 from podferry.components.verdict import verdict
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import PermanentError, Problem
@@ -96,13 +98,14 @@ def verify(request: VerifyRequest, endpoint: str = "", region: str = "") -> list
 
 
 def verify_or_exit(
-    request: VerifyRequest, endpoint: str = "", region: str = "", places: Sequence[TrainedPlace] = ()
+    request: VerifyRequest, endpoint: str = "", region: str = "", of: Sequence[Mapping[str, Any]] = ()
 ) -> list[VerifiedLineage]:
     """The same for a step, which ends with its verdict, and with exit code 76 if there are only doubts.
 
-    With `places`, verifies the lineages of these training tasks.
+    With `of`, verifies the lineages of these training tasks: see `places_of`.
     """
-    if places:
+    if of:
+        places = verdict(places_of, of, request.checkpoints, sys.argv, os.environ)
         return verdict(verify_places, request, endpoint, region, places)
     return verdict(verify, request, endpoint, region)
 

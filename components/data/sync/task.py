@@ -59,18 +59,10 @@ def sync(  # noqa: PLR0913 - keywords, one per setting
     Raises:
         InvalidSpec: Every constant that is invalid.
     """
-    texts = {
-        "source": source,
-        "destination": destination,
-        "include": globs_text(include),
-        "exclude": globs_text(exclude),
-        "endpoint": endpoint,
-        "region": region,
-        "source_endpoint": source_endpoint,
-        "source_region": source_region,
-        "destination_endpoint": destination_endpoint,
-        "destination_region": destination_region,
-    }
+    texts = {"source": source, "destination": destination, "endpoint": endpoint, "region": region}
+    texts |= {"include": globs_text(include), "exclude": globs_text(exclude)}
+    texts |= {"source_endpoint": source_endpoint, "source_region": source_region}
+    texts |= {"destination_endpoint": destination_endpoint, "destination_region": destination_region}
     secrets = {"source_secret": source_secret, "destination_secret": destination_secret}
     check_constants(secret=secret, image=image, **texts, **secrets)
     task = component.sync(delete=delete, unpack=unpack, size_only=size_only, **texts)
