@@ -16,6 +16,8 @@ MAX_NAMES_SHOWN = 3
 """Suggestions in a message: enough to recognize a typo, few enough to read."""
 DIRECTORY_SCHEMES = ("file", "ftp", "ftps", "http", "https", "pvc", "sftp", "smb", "ssh", "webdav", "webdavs")
 """Of stores without buckets."""
+GLOB = "*"
+"""What shells expand, and stores do not."""
 HINT_SECONDS = 10.0
 """Timeout of the search for suggestions: a flat bucket of millions of objects must not delay the error."""
 
@@ -32,6 +34,9 @@ async def empty_dataset(uri: Uri, remedy: str = "") -> EmptyDataset:
 
 async def remedy_for_empty(uri: Uri, config: StoreConfig) -> str:
     """What to do about an empty dataset; errors during the search do not hide the original one."""
+    if GLOB in uri.key:
+        prefix, pattern = _split_glob(uri)
+        return f"A URI has no patterns: write {prefix}, and include the files {pattern}"
     if uri.scheme == "file" and await asyncio.to_thread(Path("/", uri.key).exists):
         return "Put files into it, or check the path"  # it is the one that was meant
     try:
@@ -65,6 +70,13 @@ async def suggested_prefixes(uri: Uri, config: StoreConfig) -> list[str]:
         if children:
             return [str(parent / name) for name in _similar(uri, parts[depth], children)]
     return []
+
+
+def _split_glob(uri: Uri) -> tuple[Uri, str]:
+    """The prefix before the first part of the path that is a pattern, and the pattern from there."""
+    parts = uri.key.split("/")
+    first = next(at for at, part in enumerate(parts) if GLOB in part)
+    return msgspec.structs.replace(uri, key="/".join(parts[:first])), "/".join(parts[first:])
 
 
 def _similar(uri: Uri, missing: str, children: list[str]) -> list[str]:

@@ -75,3 +75,10 @@ async def test_an_empty_prefix_does_not_suggest_itself(bucket):
     with pytest.raises(EmptyDataset) as caught:
         await open_dataset(bucket / "data/digits", ANY)
     assert caught.value.problems[0].remedy == f"Did you mean {bucket / 'data/digest'}?"
+
+
+async def test_a_pattern_in_a_uri_is_something_to_include(bucket):
+    with pytest.raises(EmptyDataset) as caught:
+        await open_dataset(bucket / "data/*/a*.jpg", ANY)
+    remedy = caught.value.problems[0].remedy
+    assert remedy == f"A URI has no patterns: write {bucket / 'data'}, and include the files */a*.jpg"
