@@ -16,6 +16,11 @@ from podferry.contract.spec import SHM, Completion, DatasetMode, Medium, Shard, 
 from podferry.contract.uri import READ_ONLY_SCHEMES, Uri, parse_uri
 
 RESTORE_WORDS = ("auto", "latest", "never")
+RESTORE_MEANT = {
+    **dict.fromkeys(("true", "yes", "on"), "auto"),
+    **dict.fromkeys(("false", "no", "off"), "never"),
+}
+"""Words that would be names of checkpoints, and what they are meant to be."""
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 """DNS-1123 label. Source: RFC 1123, as Kubernetes uses it for names of containers."""
 SUBDOMAIN = re.compile(rf"{LABEL.pattern}(\.{LABEL.pattern})*")
@@ -92,6 +97,8 @@ def parse_restore(text: str) -> str:
         return str(_parse_plain(word))
     if word not in RESTORE_WORDS and word.lower() in RESTORE_WORDS:
         raise InvalidSpec.of("the value must be lower case", repr(text), f"Write {word.lower()}")
+    if word.lower() in RESTORE_MEANT:
+        raise InvalidSpec.of("not a way to restore", repr(text), f"Write {RESTORE_MEANT[word.lower()]}")
     problem = name_problem(word)
     if problem:
         remedy = "Write auto, latest, never, a checkpoint's name or a URI"

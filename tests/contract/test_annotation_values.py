@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.annotation_values import parse_endpoint, parse_path, parse_size
+from podferry.contract.annotation_values import parse_endpoint, parse_path, parse_restore, parse_size
 from podferry.contract.errors import InvalidSpec
 
 
@@ -33,3 +33,10 @@ def test_an_endpoint_is_the_same_for_every_client(text: str) -> None:
     """A backslash is a slash for some, whose host would be another one than the policy allows."""
     with pytest.raises(InvalidSpec, match="not an endpoint address"):
         parse_endpoint(text)
+
+
+@pytest.mark.parametrize(("text", "meant"), [("true", "auto"), ("Yes", "auto"), ("false", "never")])
+def test_a_truth_value_is_no_checkpoint_to_restore(text: str, meant: str) -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        parse_restore(text)
+    assert str(caught.value.problems[0]) == f"not a way to restore ({text!r}). Write {meant}."
