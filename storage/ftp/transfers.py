@@ -18,6 +18,8 @@ from podferry.storage.write_body import BodySource
 
 CHUNK_BYTES = 512 * 1024
 """Received before they are passed on: they stay in the processor's cache until they are in the file."""
+TIMED_BYTES = 8 << 20
+"""Of a long transfer, within the time of one request: of a slow server, all of it may take longer."""
 NOT_STORED = ("550", "553", "450", "451")
 """Replies to a name that cannot be written, such as one whose directory is missing."""
 
@@ -122,9 +124,13 @@ class ReadRange:
 
     def _pass_on(self, session: FtpSession, data: socket.socket, total: int, receive: Receive) -> None:
         buffer = memoryview(bytearray(min(CHUNK_BYTES, total - self._arrived)))
+        renewed = self._arrived
         while count := _fill(buffer[: total - self._arrived], session, data):
             receive(buffer[:count], self._arrived)
             self._arrived += count
+            if self._arrived - renewed >= TIMED_BYTES:
+                session.renew()
+                renewed = self._arrived
 
     def _short(self, size: int) -> Corrupt:
         found = too_short(self._location, self._name, self._start, self._length, f"{size} bytes")
