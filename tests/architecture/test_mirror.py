@@ -55,6 +55,7 @@ SUITES = {
     "tests/sidecar/sync/test_sync_of_archives.py",
     "tests/storage/ftp/test_hostile.py",
     "tests/storage/oss/test_imitation.py",
+    "tests/storage/smb/test_hostile.py",
     "tests/storage/s3/test_foreign_responses.py",
     "tests/storage/test_hostile.py",
     "tests/storage/test_store_contract.py",
