@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 
-from podferry.contract.errors import FerryError, NotFound, TemporaryError
+from podferry.contract.errors import Corrupt, FerryError, NotFound, TemporaryError
 from podferry.contract.manifest import Entry
 from podferry.storage.errors.translate import StoreLocation, check_listed, store_error, too_short
 from podferry.storage.hadoop.files import FileStatus, HadoopFiles
@@ -23,6 +23,8 @@ from podferry.storage.timeouts_and_limits import Limits
 from podferry.storage.walk import Directory, Walk, children_of
 from podferry.storage.write_body import BodySource
 
+NO_NAMES = {"", ".", ".."}
+"""Of files and directories: they lead to the directory itself, or out of it."""
 MAX_OBJECT_BYTES = 1 << 62
 """HDFS limits the blocks of a file (dfs.namenode.fs-limits.max-blocks-per-file), not what is sent at once."""
 
@@ -113,6 +115,10 @@ class HadoopStore:
             return Directory(problem="there is no such directory")
         if len(found) == 1 and not found[0].name:
             return Directory(problem="it is a file")
+        for each in found:
+            if each.name in NO_NAMES or "/" in each.name:
+                what = f"the server lists a name that is none in {self.uri / name}"
+                raise Corrupt.of(what, ascii(each.name)[:200], "Check that a NameNode is at this address")
         files = [each for each in found if not each.is_directory and not is_temporary(each.name)]
         entries = tuple(each.entry(join(name, each.name)) for each in files)
         return Directory(entries, (), tuple(join(name, each.name) for each in found if each.is_directory))

@@ -184,6 +184,16 @@ async def test_a_listing_without_end_is_corrupt(node, store, page):
         await names(store)
 
 
+@pytest.mark.parametrize("name", ["..", ".", "x/y", "../x", "/etc/passwd", ""])
+@pytest.mark.parametrize("kind", ["FILE", "DIRECTORY"])
+async def test_a_path_in_the_place_of_a_name_is_corrupt(node, store, name, kind):
+    members = [{**FILE, "pathSuffix": "a"}, {**FILE, "type": kind, "pathSuffix": name}]
+    found = {"partialListing": {"FileStatuses": {"FileStatus": members}}, "remainingEntries": 0}
+    node.responses["LISTSTATUS_BATCH"] = lambda request: web.json_response({"DirectoryListing": found})
+    with pytest.raises(Corrupt, match="a name that is none"):
+        await names(store)
+
+
 @pytest.mark.parametrize("body", ["<html>", "{}", '{"DirectoryListing": {"partialListing": []}}', "[]"])
 async def test_what_is_no_listing_is_named(node, store, body):
     node.responses["LISTSTATUS_BATCH"] = lambda request: web.Response(text=body)
