@@ -31,7 +31,7 @@ from podferry.webhook.cluster.kube import (
 )
 from podferry.webhook.cluster.last_policy import LastPolicy
 from podferry.webhook.cluster.live_policy import LivePolicy
-from podferry.webhook.cluster.namespaces import ClusterNamespaces, Namespaces, UnknownNamespaces
+from podferry.webhook.cluster.namespaces import ClusterNamespaces, UnknownNamespaces
 from podferry.webhook.cluster.rotation import Rotation
 from podferry.webhook.cluster.rule_registration import RuleRegistration
 from podferry.webhook.pod.stamp import Signer
@@ -102,14 +102,6 @@ class _Identity:
     signer: Callable[[], Signer]
     expires: Callable[[], datetime]
     renew: Callable[[], Coroutine[Any, Any, None]]
-    caches: Caches | None = None
-
-    @property
-    def namespaces(self) -> Namespaces:
-        """Labels and caches of namespaces, if there is a cluster."""
-        if self.cluster is None or self.caches is None:
-            return UnknownNamespaces()
-        return ClusterNamespaces(self.cluster, caches_in=self.caches.visible_in)
 
     def obstacles(self) -> list[str]:
         """Why API servers would not connect."""
@@ -128,7 +120,9 @@ async def run_webhook(config: WebhookConfig) -> None:
     async with _identity(config.certificates) as identity:
         last = LastPolicy(identity.cluster, config.last_policy) if identity.cluster else None
         policy = PolicyFile(config.policy, await last.read() if last else None)
-        webhook = Webhook(lambda: policy.policy, identity.namespaces, identity.signer, identity.obstacles)
+        caches = Caches(identity.cluster) if identity.cluster else None
+        namespaces = ClusterNamespaces(identity.cluster, caches) if identity.cluster else UnknownNamespaces()
+        webhook = Webhook(lambda: policy.policy, namespaces, identity.signer, identity.obstacles)
         _watch(webhook, policy, identity)
         listener = Listener(webhook)
         async with _metrics_served(webhook, config):
@@ -136,8 +130,9 @@ async def run_webhook(config: WebhookConfig) -> None:
             log.info("serving", host=config.host, port=config.port, policy=policy.policy.digest)
             refresh = _refresh_policy(policy, _live_policy(identity, config), last, webhook, config.refresh)
             try:
-                tasks = [refresh, identity.renew(), *_registration(identity, config, policy)]
-                await _run_until(stop, [*tasks, *([identity.caches.run()] if identity.caches else [])])
+                watching = [caches.run()] if caches else []
+                registration = _registration(identity, config, policy)
+                await _run_until(stop, [refresh, identity.renew(), *registration, *watching])
                 await listener.drain(config.shutdown_delay)
             finally:
                 await listener.close()
@@ -227,8 +222,7 @@ async def _identity(source: CertificateFiles | ManagedCertificates) -> AsyncIter
     if isinstance(source, CertificateFiles):
         loader = CertificateLoader(source)
         async with _cluster() as found:
-            caches = Caches(found, found.namespace) if found is not None else None
-            yield _Identity(loader.context, found, loader.signer, lambda: loader.expires, loader.run, caches)
+            yield _Identity(loader.context, found, loader.signer, lambda: loader.expires, loader.run)
         return
     url = in_cluster_url()
     async with cluster_session(source.account) as session:
@@ -236,18 +230,11 @@ async def _identity(source: CertificateFiles | ManagedCertificates) -> AsyncIter
         names = [f"{source.service}.{cluster.namespace}.svc"]
         rotation = Rotation(cluster, source.secret, source.configuration, names)
         await rotation.refresh()
-        yield _Identity(
-            rotation.context,
-            cluster,
-            rotation.signer,
-            lambda: rotation.expires,
-            rotation.run,
-            Caches(cluster, cluster.namespace),
-        )
+        yield _Identity(rotation.context, cluster, rotation.signer, lambda: rotation.expires, rotation.run)
 
 
 @asynccontextmanager
-async def _cluster(account: Path = SERVICE_ACCOUNT_DIR) -> AsyncIterator[KubeClient | None]:
+async def _cluster(account: Path = SERVICE_ACCOUNT_DIR) -> AsyncIterator[Cluster | None]:
     """The API server, in a pod with a service account."""
     if not (account / "token").exists():
         yield None

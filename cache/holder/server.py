@@ -45,7 +45,7 @@ class HolderServer:
     async def _authorize(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if self._readers is not None and request.path != cache_api.HEALTH_PATH:
             try:
-                await self._readers.check(request.headers.get("Authorization", ""))
+                await self._readers.check(_authorization(request))
             except FerryError as error:
                 return _json(refusal_status(error), Refusal(error.problems))
         return await handler(request)
@@ -90,6 +90,11 @@ class HolderServer:
     async def health(self, _: web.Request) -> web.Response:
         """The process runs."""
         return web.Response(text="ok\n")
+
+
+def _authorization(request: web.Request) -> str:
+    token = request.headers.get(cache_api.TOKEN_HEADER)
+    return request.headers.get("Authorization", "") if token is None else f"Bearer {token}"
 
 
 def _wait_seconds(request: web.Request) -> float:

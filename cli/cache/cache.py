@@ -6,6 +6,7 @@ import click
 
 from podferry.cli.cache.create import create
 from podferry.cli.cache.serve import serve
+from podferry.cli.cache.status import status
 
 
 @click.group()
@@ -15,3 +16,4 @@ def command() -> None:
 
 command.add_command(create)
 command.add_command(serve)
+command.add_command(status)

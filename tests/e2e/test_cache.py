@@ -6,6 +6,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,20 @@ for path in ("/healthz", "/v1/status", "/v1/files/x/y"):
     except urllib.error.HTTPError as error:
         print(error.code, error.read().decode())
 """
+
+
+def reported(site: Site, namespace: Namespace) -> Any:
+    """What `podferry cache status` prints, as soon as the holder is complete."""
+    words = ("cache", "status", "digits", "-n", namespace.name, "-o", "json")
+    command = [sys.executable, "-m", "podferry", *words, "--kubeconfig", str(site.cluster.kubeconfig)]
+
+    def complete() -> Any:
+        with site.cluster.network():
+            text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        found = json.loads(text)
+        return found if all((one["status"] or {}).get("complete") for one in found[0]["holders"]) else None
+
+    return namespace.until("the holder to be complete", complete, 60)
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +105,13 @@ def test_pods_start_from_the_cache_alone(site: Site, restricted: Namespace) -> N
 
 
 def test_without_a_token_nothing_is_read(site: Site, namespace: Namespace) -> None:
-    address = create(namespace, frozen_dataset(site, namespace))
+    source = frozen_dataset(site, namespace)
+    address = create(namespace, source)
+    [report] = reported(site, namespace)
+    assert (report["name"], report["source"]) == ("digits", source)
+    [holder] = report["holders"]
+    assert holder["status"]["complete"] == [source.partition("#")[0]]
+    assert holder["status"]["datasets"][0]["bytes_done"] == sum(map(len, FILES.values()))
     outcome = namespace.run(pod("ask", container(script=ASK.format(address=address))), 60)
     lines = outcome["trainer"].log.splitlines()
     assert [line[:3] for line in lines] == ["200", "401", "401"]

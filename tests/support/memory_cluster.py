@@ -24,6 +24,8 @@ class MemoryCluster:
         calls: Number of calls.
     """
 
+    namespace = "podferry"
+
     def __init__(self, secret: str, configuration: str) -> None:
         self.secrets: dict[str, dict[str, Any]] = {
             secret: {"metadata": {"name": secret, "resourceVersion": "1"}}

@@ -23,14 +23,14 @@ NO_ADDRESS = {"", "None"}
 
 
 class Caches:
-    """What is known of them; `own` is podferry's namespace, whose caches may have readers elsewhere.
+    """What is known of them.
 
-    In another namespace, a cache serves that namespace alone: who may create a Service there must not decide
-    where pods of others get their data.
+    Caches of podferry's own namespace may have readers elsewhere. In another namespace, a cache serves that
+    namespace alone: who may create a Service there must not decide where pods of others get their data.
     """
 
-    def __init__(self, cluster: Cluster, own: str) -> None:
-        self._cluster, self._own = cluster, own
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         self._services: Sequence[Mapping[str, Any]] = ()
         self._failures = FailureLog(log, "warning", "caches cannot be listed; pods take data from its source")
 
@@ -42,7 +42,7 @@ class Caches:
 
     def _is_shared(self, service: Mapping[str, Any], namespace: str) -> bool:
         globs = (service["metadata"].get("annotations") or {}).get(READERS_ANNOTATION, "").split()
-        own = service["metadata"]["namespace"] == self._own
+        own = service["metadata"]["namespace"] == self._cluster.namespace
         return own and any(fnmatchcase(namespace, glob) for glob in globs)
 
     async def refresh(self) -> None:

@@ -43,6 +43,10 @@ class Cluster(Protocol):
     All of them raise `NotFound`, `AccessDenied` or `Unavailable`.
     """
 
+    @property
+    def namespace(self) -> str:
+        """The webhook's own."""
+
     async def secret(self, name: str) -> dict[str, Any]:
         """A Secret of the webhook's own namespace."""
 
@@ -85,7 +89,12 @@ class KubeClient:
 
     def __init__(self, session: aiohttp.ClientSession, url: str, account: Path = SERVICE_ACCOUNT_DIR) -> None:
         self._session, self._url, self._account = session, url, account
-        self.namespace = (account / "namespace").read_text().strip()
+        self._namespace = (account / "namespace").read_text().strip()
+
+    @property
+    def namespace(self) -> str:
+        """See `Cluster`."""
+        return self._namespace
 
     async def secret(self, name: str) -> dict[str, Any]:
         """See `Cluster`."""

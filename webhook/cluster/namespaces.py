@@ -11,8 +11,8 @@ import msgspec
 import structlog
 
 from podferry.contract.errors import FerryError
+from podferry.webhook.cluster.caches import Caches
 from podferry.webhook.cluster.kube import Cluster
-from podferry.webhook.pod.known_cache import KnownCache
 from podferry.webhook.pod.namespace import Namespace
 
 log = structlog.get_logger(__name__)
@@ -42,16 +42,16 @@ class ClusterNamespaces:
     def __init__(
         self,
         cluster: Cluster,
+        caches: Caches | None = None,
         clock: Callable[[], float] = time.monotonic,
-        caches_in: Callable[[str], tuple[KnownCache, ...]] = lambda name: (),
     ) -> None:
-        self._cluster, self._clock, self._caches_in = cluster, clock, caches_in
+        self._cluster, self._caches, self._clock = cluster, caches, clock
         self._cache: dict[str, tuple[float, Namespace]] = {}
 
     async def find(self, name: str) -> Namespace:
         """See `Namespaces`."""
         found = await self._labelled(name)
-        caches = self._caches_in(name)
+        caches = self._caches.visible_in(name) if self._caches else ()
         return msgspec.structs.replace(found, caches=caches) if caches else found
 
     async def _labelled(self, name: str) -> Namespace:

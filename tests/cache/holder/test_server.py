@@ -12,6 +12,7 @@ from podferry.contract.cache_api import (
     DATASET_PATH,
     HEALTH_PATH,
     STATUS_PATH,
+    TOKEN_HEADER,
     Filling,
     HeldDataset,
     HolderStatus,
@@ -117,6 +118,8 @@ async def test_readers_need_a_token_except_for_the_probe(content, tmp_path):
                     assert msgspec.json.decode(await response.read(), type=Refusal).problems
         async with session.get(path, headers={"Authorization": "Bearer team"}) as response:
             assert (response.status, await response.read()) == (200, b"one")
+        async with session.get(path, headers={TOKEN_HEADER: "team"}) as response:
+            assert response.status == 200
         async with session.get(HEALTH_PATH) as response:
             assert response.status == 200
     await stage.close()

@@ -27,7 +27,7 @@ async def caches(memory_cluster: MemoryCluster) -> Caches:
         service("podferry", "shared", "team-* lab"),
         {"metadata": {"name": "x", "namespace": "team-a"}, "spec": {"clusterIP": "10.0.0.8"}},
     ]
-    found = Caches(memory_cluster, "podferry")
+    found = Caches(memory_cluster)
     await found.refresh()
     return found
 

@@ -6,7 +6,7 @@ from tests.support.memory_cluster import MemoryCluster
 async def test_labels_are_cached(cluster: MemoryCluster) -> None:
     now = 0.0
     cluster.namespaces["team"] = {"a": "1"}
-    namespaces = ClusterNamespaces(cluster, lambda: now)
+    namespaces = ClusterNamespaces(cluster, clock=lambda: now)
     assert (await namespaces.find("team")).labels == {"a": "1"}
     cluster.namespaces["team"] = {"a": "2"}
     assert (await namespaces.find("team")).labels == {"a": "1"}

@@ -1,0 +1,1 @@
+"""What a cache holds, as its holders report it."""

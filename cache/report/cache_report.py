@@ -1,0 +1,136 @@
+"""Sums up what the holders of a cache say. The columns are those of Paddle Operator's SampleSet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from podferry.contract.cache_api import CACHE_LABEL, SOURCE_ANNOTATION, HolderStatus
+
+
+class Phase(StrEnum):
+    """What a reader can expect."""
+
+    PENDING = "Pending"
+    """No holder responds."""
+    FILLING = "Filling"
+    """Readers wait."""
+    PARTIAL = "PartialReady"
+    """Some holders have the dataset, and serve the readers of the others."""
+    READY = "Ready"
+    FAILED = "Failed"
+    """No holder can fetch it; `problems` say why. Readers take the source."""
+
+
+class HolderReport(msgspec.Struct, frozen=True):
+    """One holder.
+
+    Attributes:
+        pod: Its name.
+        node: Where it runs; empty if it is not scheduled.
+        status: What it says, or None if it does not respond.
+        problem: Why it does not respond.
+    """
+
+    pod: str
+    node: str
+    status: HolderStatus | None = None
+    problem: str = ""
+
+    @property
+    def total_bytes(self) -> int:
+        """The dataset's size, 0 if it is not known."""
+        return sum(one.bytes for one in self.status.datasets) if self.status else 0
+
+    @property
+    def cached_bytes(self) -> int:
+        """What it has of it."""
+        return sum(one.bytes_done for one in self.status.datasets) if self.status else 0
+
+    @property
+    def free_bytes(self) -> int:
+        """Free space in its volume."""
+        return max((one.volume_free for one in self.status.datasets), default=0) if self.status else 0
+
+    @property
+    def phase(self) -> Phase:
+        """Of this holder alone."""
+        if self.status is None:
+            return Phase.PENDING
+        if self.status.complete:
+            return Phase.READY
+        return Phase.FAILED if self.status.problems else Phase.FILLING
+
+
+class CacheReport(msgspec.Struct, frozen=True):
+    """One cache.
+
+    Attributes:
+        name, namespace, source: As it was created.
+        wanted: How many holders there should be.
+        holders: Those that there are.
+        created: Unix time in seconds.
+    """
+
+    name: str
+    namespace: str
+    source: str
+    wanted: int
+    holders: tuple[HolderReport, ...]
+    created: float = 0.0
+
+    @property
+    def ready(self) -> int:
+        """Holders that serve."""
+        return sum(one.phase is Phase.READY for one in self.holders)
+
+    @property
+    def total_bytes(self) -> int:
+        """The dataset's size, 0 if no holder knows it."""
+        return max((one.total_bytes for one in self.holders), default=0)
+
+    @property
+    def cached_bytes(self) -> int:
+        """Of the holder that has most: each of them is to have everything."""
+        return max((one.cached_bytes for one in self.holders), default=0)
+
+    @property
+    def free_bytes(self) -> int:
+        """Of the holder that has least free space."""
+        return min((one.free_bytes for one in self.holders if one.status), default=0)
+
+    @property
+    def phase(self) -> Phase:
+        """Of all holders together."""
+        phases = {one.phase for one in self.holders}
+        if phases == {Phase.READY} and self.ready >= self.wanted:
+            return Phase.READY
+        if Phase.READY in phases:
+            return Phase.PARTIAL
+        return next((one for one in (Phase.FILLING, Phase.FAILED) if one in phases), Phase.PENDING)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why holders do not serve, each once."""
+        found = [one.problem for one in self.holders if one.problem]
+        for one in self.holders:
+            found += map(str, one.status.problems if one.status else ())
+        return tuple(dict.fromkeys(found))
+
+
+def cache_report(
+    service: Mapping[str, Any], workload: Mapping[str, Any], holders: tuple[HolderReport, ...], created: float
+) -> CacheReport:
+    """The report of a cache, from its Service, its StatefulSet and what its holders say."""
+    metadata = service["metadata"]
+    return CacheReport(
+        metadata["labels"][CACHE_LABEL],
+        metadata["namespace"],
+        (metadata.get("annotations") or {}).get(SOURCE_ANNOTATION, ""),
+        (workload.get("spec") or {}).get("replicas", 0),
+        holders,
+        created,
+    )

@@ -1,0 +1,99 @@
+"""`podferry cache status`: what the caches of a cluster hold."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import click
+
+from podferry.cache.report.cache_report import CacheReport
+from podferry.cli.cache.live_caches import LiveCaches
+from podferry.cli.output import format_age, print_json, print_table
+from podferry.contract.errors import NotFound
+from podferry.contract.quantity import format_bytes
+from podferry.sidecar.runtime.messages import print_message
+
+COLUMNS = ("name", "total size", "cached size", "avail space", "runtime", "phase", "age")
+WIDE = ("namespace", "source")
+NUMBERS = ("total size", "cached size", "avail space")
+NODE_COLUMNS = ("node", "holder", "total size", "cached size", "avail space", "phase")
+WATCH_SECONDS = 2.0
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--namespace", "-n", help="Of the holders.  [default: all]")
+@click.option("--watch", "-w", is_flag=True, help="Print it again whenever it changes, until interrupted.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "wide", "json"]),
+    default="text",
+    help="Output format; wide: also where it comes from, and a line for each holder.",
+)
+@click.option("--kubeconfig", metavar="FILE", help="Of the cluster.  [default: $KUBECONFIG]")
+@click.option("--context", metavar="NAME", help="In the kubeconfig.  [default: the current one]")
+def status(
+    name: str | None,
+    namespace: str | None,
+    watch: bool,
+    output: str,
+    kubeconfig: str | None,
+    context: str | None,
+) -> None:
+    """Print what caches hold, as their holders say at this moment."""
+    live = LiveCaches(kubeconfig, context)
+    shown: list[CacheReport] | None = None
+    while True:
+        found = live.reports(namespace, name)
+        if not found:
+            where = f"the namespace {namespace}" if namespace else "the cluster"
+            remedy = "Create one with podferry cache create"
+            raise NotFound.of(f"there is no cache{f' {name}' if name else ''} in {where}", "", remedy)
+        if found != shown:
+            _print(found, output)
+        if not watch:
+            return
+        shown = found
+        time.sleep(WATCH_SECONDS)
+
+
+def _print(reports: Sequence[CacheReport], output: str) -> None:
+    if output == "json":
+        print_json(reports)
+        return
+    wide = output == "wide"
+    print_table((*COLUMNS, *(WIDE if wide else ())), [_row(one, wide=wide) for one in reports], NUMBERS)
+    for report in reports:
+        if wide:
+            print_table(NODE_COLUMNS, _holder_rows(report), NUMBERS)
+        for problem in report.problems:
+            print_message(f"{report.name}: {problem}")
+    sys.stdout.flush()
+
+
+def _row(report: CacheReport, *, wide: bool) -> list[str]:
+    sizes = (report.total_bytes, report.cached_bytes, report.free_bytes)
+    row = [
+        report.name,
+        *map(format_bytes, sizes),
+        f"{report.ready}/{report.wanted}",
+        report.phase.value,
+        format_age(datetime.fromtimestamp(report.created, UTC)),
+    ]
+    return [*row, report.namespace, report.source] if wide else row
+
+
+def _holder_rows(report: CacheReport) -> list[list[str]]:
+    return [
+        [
+            one.node or "-",
+            one.pod,
+            *map(format_bytes, (one.total_bytes, one.cached_bytes, one.free_bytes)),
+            one.phase.value,
+        ]
+        for one in report.holders
+    ]

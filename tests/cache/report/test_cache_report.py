@@ -1,0 +1,54 @@
+import pytest
+
+from podferry.cache.report.cache_report import CacheReport, HolderReport, Phase, cache_report
+from podferry.contract.cache_api import HolderStatus
+from podferry.contract.errors import Problem
+from podferry.contract.status import DatasetStatus
+
+
+def holder(done=0, total=100, complete=False, problems=()):
+    datasets = (DatasetStatus("s3://b/c", "/x", bytes=total, bytes_done=done, volume_free=900 - done),)
+    status = HolderStatus("n", datasets, ("s3://b/c",) if complete else (), problems)
+    return HolderReport("p", "n", status)
+
+
+SILENT = HolderReport("p", "n", None, "it does not respond")
+FULL, HALF = holder(100, complete=True), holder(50)
+FAILED = holder(0, 0, problems=(Problem("the bucket is missing"),))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "holders", "phase"),
+    [
+        (1, (), Phase.PENDING),
+        (1, (SILENT,), Phase.PENDING),
+        (1, (HALF,), Phase.FILLING),
+        (2, (HALF, SILENT), Phase.FILLING),
+        (2, (HALF, FAILED), Phase.FILLING),
+        (2, (FULL, HALF), Phase.PARTIAL),
+        (2, (FULL, FAILED), Phase.PARTIAL),
+        (2, (FULL,), Phase.PARTIAL),
+        (2, (FULL, FULL), Phase.READY),
+        (1, (FAILED, SILENT), Phase.FAILED),
+    ],
+)
+def test_the_phase_of_a_cache(wanted, holders, phase):
+    assert CacheReport("c", "team", "s3://b/c", wanted, holders).phase is phase
+
+
+def test_sizes_are_those_of_a_dataset_not_of_all_copies():
+    report = CacheReport("c", "team", "s3://b/c", 3, (FULL, HALF, SILENT))
+    assert (report.total_bytes, report.cached_bytes, report.free_bytes, report.ready) == (100, 100, 800, 1)
+
+
+def test_problems_are_said_once():
+    report = CacheReport("c", "team", "s3://b/c", 3, (FAILED, FAILED, SILENT))
+    assert report.problems == ("it does not respond", "the bucket is missing.")
+
+
+def test_a_report_from_the_objects():
+    labels = {"podferry.io/cache": "digits"}
+    annotations = {"podferry.io/source": "s3://b/c"}
+    service = {"metadata": {"namespace": "team", "labels": labels, "annotations": annotations}}
+    report = cache_report(service, {"spec": {"replicas": 2}}, (FULL,), 5.0)
+    assert report == CacheReport("digits", "team", "s3://b/c", 2, (FULL,), 5.0)
