@@ -196,8 +196,8 @@ class FtpSession(ftplib.FTP_TLS):
             if len(rest) > MAX_LINE_BYTES:
                 raise Endless(f"a line of a listing has over {MAX_LINE_BYTES:,} bytes")
             self.check_time()
-        if rest:
-            yield rest
+        if rest:  # a listing ends with the end of a line
+            raise EOFError(f"a listing ends within a line: {rest[:40]!a}")
 
     def times(self, paths: Iterable[str]) -> list[str]:
         """When files were modified, `YYYYMMDDHHMMSS`; empty where the server does not say.

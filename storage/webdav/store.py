@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar
 
 import aiohttp
@@ -22,6 +22,7 @@ from podferry.storage.in_parallel import for_each_limited
 from podferry.storage.object_names import checked_name
 from podferry.storage.read_length import length_to_request
 from podferry.storage.request_builder import RequestBuilder
+from podferry.storage.retries import retry_temporary
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.walk import Directory, Walk, children_of
@@ -133,7 +134,8 @@ class WebDavStore:
 
     async def _directory(self, name: str) -> Directory:
         try:
-            return await self._call(name, lambda: self._client.list_directory(name))
+            again = partial(self._call, name, lambda: self._client.list_directory(name))
+            return await retry_temporary(again, self._limits.retries + 1, self._limits.retry_seconds)
         except NotFound as error:
             return Directory(problem="; ".join(problem.measured for problem in error.problems))
 

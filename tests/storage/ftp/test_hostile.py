@@ -126,6 +126,15 @@ async def test_a_listing_that_its_server_calls_failed_is_an_error(reply: str) ->
             await names(store)
 
 
+async def test_a_listing_that_ends_within_a_line_is_cut() -> None:
+    async def answer(session: Session, _: str) -> None:
+        await session.transfer(f"{FACTS.format(1, 'b')}\r\n{FACTS.format(1, 'c')}".encode())
+
+    async with opened({"MLSD": answer}) as (_, store):
+        with pytest.raises(Unavailable):
+            await names(store)
+
+
 @pytest.mark.parametrize("piece", [b"x" * 65536, (FACTS.format(1, "b") + "\r\n").encode() * 100])
 async def test_a_listing_without_end_is_named(piece: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("podferry.storage.ftp.directories"), "MAX_LISTED", 5_000)
