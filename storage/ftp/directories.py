@@ -14,6 +14,7 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation
 from podferry.storage.ftp.facts import MAX_DIGITS, Facts, read_facts, read_line, tag_of
+from podferry.storage.ftp.listed_lines import listed_lines
 from podferry.storage.ftp.session import UNKNOWN_COMMAND, Endless, FtpSession
 from podferry.storage.object_names import is_temporary, join
 from podferry.storage.timeouts_and_limits import MAX_LISTED
@@ -93,7 +94,7 @@ def _listed(session: FtpSession, path: str) -> list[Facts]:
     try:
         if "MLST" in session.features or not session.features:
             try:
-                return [read_facts(line) for line in _bounded(session.lines("MLSD"))]
+                return [read_facts(line) for line in _bounded(listed_lines(session, "MLSD"))]
             except ftplib.error_perm as error:
                 if str(error)[:3] not in UNKNOWN_COMMAND:
                     raise
@@ -104,9 +105,11 @@ def _listed(session: FtpSession, path: str) -> list[Facts]:
 
 def _by_list(session: FtpSession) -> list[Facts]:
     try:
-        lines = list(_bounded(session.lines("LIST -a")))  # without the option hidden files are left out
+        lines = list(
+            _bounded(listed_lines(session, "LIST -a"))
+        )  # without the option hidden files are left out
     except ftplib.error_perm:
-        lines = list(_bounded(session.lines("LIST")))
+        lines = list(_bounded(listed_lines(session, "LIST")))
     return [facts for line in lines if (facts := read_line(line)) is not None]
 
 

@@ -6,7 +6,7 @@ import ftplib
 import socket
 import ssl
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -16,16 +16,13 @@ from podferry.storage.timeouts_and_limits import Limits
 
 RECEIVE_BYTES = 1 << 20
 """Of a data connection's buffer: what has been sent behind a range when the transfer is ended is wasted."""
-LISTING_BYTES = 1 << 16
-"""Taken at a time."""
+FILE_COMMANDS = ("RETR", "STOR", "APPE")
 PIPELINED = 32
 """Commands that wait at the server at a time: some kilobytes, which its socket's buffer holds."""
 MAX_LINE_BYTES = 8192
 """Of a reply or a listing. A name has 255 bytes, and a path 4,096."""
 MAX_REPLY_LINES = 1000
 """Of one reply. Banners have tens of lines."""
-RENEWED_LINES = 1000
-"""Of a listing, for which the time of a request is enough."""
 UNKNOWN_COMMAND = ("500", "501", "502", "504")
 """Replies to a command that the server does not know. Source: RFC 959, 4.2.1."""
 ENDED = ("226", "250", "225", "426", "451", "450", "551")
@@ -53,7 +50,7 @@ class FtpSession(ftplib.FTP_TLS):
         Raises:
             ftplib.Error, OSError, EOFError: The server does not let this client in.
         """
-        self._login, self._limits = login, limits
+        self._login, self._limits, self.tls = login, limits, login.tls
         self._received = bytearray()
         self._deadline = time.monotonic() + limits.connect_seconds + limits.stall_seconds
         super().__init__(context=context, timeout=limits.connect_seconds, encoding="utf-8")
@@ -115,7 +112,7 @@ class FtpSession(ftplib.FTP_TLS):
 
     def connect(self, *args: Any, **kwargs: Any) -> str:
         """See `ftplib.FTP.connect`; with TLS from the first byte if that was chosen."""
-        if self._login.tls is not Tls.IMPLICIT:
+        if self.tls is not Tls.IMPLICIT:
             return super().connect(*args, **kwargs)
         self.host, self.port = self._login.host, self._login.port
         plain = socket.create_connection((self.host, self.port), self.timeout)
@@ -132,8 +129,12 @@ class FtpSession(ftplib.FTP_TLS):
         self.sock = self._private(self.sock)
         return reply
 
-    def _private(self, plain: socket.socket, session: ssl.SSLSession | None = None) -> ssl.SSLSocket:
-        return self.context.wrap_socket(plain, server_hostname=self.host, session=session)
+    def _private(
+        self, plain: socket.socket, session: ssl.SSLSession | None = None, *, ends_anyhow: bool = True
+    ) -> ssl.SSLSocket:
+        return self.context.wrap_socket(
+            plain, server_hostname=self.host, session=session, suppress_ragged_eofs=ends_anyhow
+        )
 
     def ntransfercmd(self, cmd: str, rest: int | str | None = None) -> tuple[socket.socket, int | None]:
         """See `ftplib.FTP.ntransfercmd`. TLS continues the session of the control connection.
@@ -142,11 +143,13 @@ class FtpSession(ftplib.FTP_TLS):
         """
         data, size = ftplib.FTP.ntransfercmd(self, cmd, rest)
         data.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
-        if self._login.tls is Tls.NONE:
+        if self.tls is Tls.NONE:
             return data, size
         assert isinstance(self.sock, ssl.SSLSocket)  # noqa: S101 - it has logged in with TLS
         try:
-            return self._private(data, self.sock.session), size
+            # The end of a file, its size shows; that of a listing, only TLS.
+            is_file = cmd.startswith(FILE_COMMANDS)
+            return self._private(data, self.sock.session, ends_anyhow=is_file), size
         except BaseException:
             data.close()
             raise
@@ -169,35 +172,6 @@ class FtpSession(ftplib.FTP_TLS):
             with suppress(ftplib.error_perm):
                 self.sendcmd("OPTS UTF8 ON")
         return found
-
-    def lines(self, command: str) -> Iterator[str]:
-        """The lines of a listing; names may have bytes that are not UTF-8.
-
-        Raises:
-            Endless: A line is longer than one can be.
-            ftplib.Error: Also if the server says at the end that it failed, as vsftpd does with a 226.
-        """
-        data = self.transfercmd(command)
-        with data:
-            for number, line in enumerate(self._lines(data), 1):
-                if number % RENEWED_LINES == 0:
-                    self.renew()
-                yield line.decode("utf-8", "surrogateescape").removesuffix("\r")
-            _end_privacy(data)
-        reply = self.voidresp()
-        if "failed" in reply.lower():
-            raise ftplib.error_perm(f"550 {reply}")
-
-    def _lines(self, data: socket.socket) -> Iterator[bytes]:
-        rest = b""
-        while received := data.recv(LISTING_BYTES):
-            *lines, rest = (rest + received).split(b"\n")
-            yield from lines
-            if len(rest) > MAX_LINE_BYTES:
-                raise Endless(f"a line of a listing has over {MAX_LINE_BYTES:,} bytes")
-            self.check_time()
-        if rest:  # a listing ends with the end of a line
-            raise EOFError(f"a listing ends within a line: {rest[:40]!a}")
 
     def times(self, paths: Iterable[str]) -> list[str]:
         """When files were modified, `YYYYMMDDHHMMSS`; empty where the server does not say.
@@ -229,12 +203,12 @@ class FtpSession(ftplib.FTP_TLS):
 
     def end(self, data: socket.socket) -> None:
         """End a transfer that is complete; raises what the server says if it is not."""
-        _end_privacy(data)
+        end_privacy(data)
         data.close()
         self.voidresp()
 
 
-def _end_privacy(data: socket.socket) -> None:
+def end_privacy(data: socket.socket) -> None:
     """Say that no more comes; whether the server says so too, its reply shows."""
     if isinstance(data, ssl.SSLSocket):
         with suppress(OSError, ValueError):

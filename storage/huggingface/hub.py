@@ -17,12 +17,13 @@ from yarl import URL
 from podferry.contract.errors import Corrupt
 from podferry.contract.manifest import Entry
 from podferry.storage.errors.broken_listing import endless_listing
-from podferry.storage.errors.translate import StoreLocation
+from podferry.storage.errors.translate import StoreLocation, translating
 from podferry.storage.http.origin_headers import is_same_server
 from podferry.storage.http.session import NO_HEADERS, WebSession
 from podferry.storage.huggingface.errors import no_hub, raise_for_hub
 from podferry.storage.huggingface.repository import Repository, quoted_revision
 from podferry.storage.object_names import checked_name
+from podferry.storage.retries import retry_temporary
 from podferry.storage.timeouts_and_limits import MAX_LISTED, Limits
 
 T = TypeVar("T")
@@ -124,7 +125,15 @@ class Hub(NamedTuple):
         return member
 
     async def _page(self, url: str) -> tuple[list[Member], str]:
-        """Members, and the URL of the next page or empty."""
+        """Members, and the URL of the next page or empty; asked for again if the connection is cut."""
+
+        async def once() -> tuple[list[Member], str]:
+            with translating(self.location, "", answered=True):  # the commit has been read
+                return await self._asked_page(url)
+
+        return await retry_temporary(once, self.limits.retries + 1, self.limits.retry_seconds)
+
+    async def _asked_page(self, url: str) -> tuple[list[Member], str]:
         async with asyncio.timeout(self.limits.request_seconds):
             async with self.session.request("GET", url) as response:
                 data = await self._body(response)

@@ -25,7 +25,7 @@ TESTED_ELSEWHERE = {
     "storage/sftp/transfers.py": "tests/servers/test_sftp.py",
     **{
         f"storage/ftp/{name}.py": "tests/servers/test_ftp.py"
-        for name in ("directories", "session", "sessions", "store")
+        for name in ("directories", "listed_lines", "session", "sessions", "store")
     },
     "storage/credentials/ambient.py": "tests/storage/credentials/test_sources.py",
     "storage/timeouts_and_limits.py": "tests/storage/fsspec/test_store.py",

@@ -59,15 +59,16 @@ class CutRelay:
         sent = 0
         with suppress(OSError):
             while data := await reader.read(1 << 16):
+                is_cut = counted and self.cuts > 0 and sent + len(data) > self._after
+                self.cuts -= is_cut
+                data = data[: max(0, self._after - sent)] if is_cut else data
                 writer.write(data)
                 await writer.drain()
-                if not counted:
-                    continue
-                sent += len(data)
-                self.passed += len(data)
-                if self.cuts and sent > self._after:
-                    self.cuts -= 1
+                if is_cut:
                     return False
+                if counted:
+                    sent += len(data)
+                    self.passed += len(data)
             writer.write_eof()
             return True
         return False
