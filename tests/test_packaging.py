@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = {"cli", "components", "contract", "pipelines", "sidecar", "storage", "trainer", "webhook"}
+PACKAGES = {"cache", "cli", "components", "contract", "pipelines", "sidecar", "storage", "trainer", "webhook"}
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,7 @@ def test_the_pods_own_files_are_no_store(spec: Read, key: str, location: str) ->
 
 def test_file_systems_of_fsspec_are_remote_or_refused() -> None:
     """A new one of fsspec itself has to be looked at."""
-    remote = {"http", "https", "ftp", "sftp", "ssh", "smb", "webhdfs", "arrow_hdfs"}
+    remote = {"http", "https", "ftp", "sftp", "ssh", "smb", "hdfs", "webhdfs", "arrow_hdfs"}
     remote |= {"dask", "dbfs", "gist", "github", "jlab", "jupyter"}
     own = {name for name, one in known_implementations.items() if one["class"].startswith("fsspec.")}
     assert own - remote <= LOCAL_SCHEMES
