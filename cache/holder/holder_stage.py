@@ -88,19 +88,23 @@ class HolderStage:
             FerryError: It cannot be staged; `failure` says so to readers as well.
         """
         try:
-            damaged = await asyncio.to_thread(remove_damaged, self.root, self._directory)
-            if damaged:
-                log.warning("files have changed in memory, and are fetched again", files=len(damaged))
-            manifest = await retry_temporary(self._fetch, None, PATIENCE_SECONDS)
-            checksums = await asyncio.to_thread(record_checksums, self.root, self._directory, manifest)
+            self.complete = await self._filled()
         except FerryError as error:
             self.failure = error
             raise
         finally:
             self._changed.set()
-        document = HeldDataset(manifest, checksums, self._now())
-        self.complete = CompleteStage(document, {entry.name: entry for entry in manifest.entries})
+        manifest = self.complete.document.manifest
         log.info("dataset complete", uri=self.uri, files=manifest.files, bytes=manifest.bytes)
+
+    async def _filled(self) -> CompleteStage:
+        damaged = await asyncio.to_thread(remove_damaged, self.root, self._directory)
+        if damaged:
+            log.warning("files have changed in memory, and are fetched again", files=len(damaged))
+        manifest = await retry_temporary(self._fetch, None, PATIENCE_SECONDS)
+        checksums = await asyncio.to_thread(record_checksums, self.root, self._directory, manifest)
+        document = HeldDataset(manifest, checksums, self._now())
+        return CompleteStage(document, {entry.name: entry for entry in manifest.entries})
 
     async def _fetch(self) -> Manifest:
         await self._job.close()
