@@ -10,14 +10,13 @@ from typing import Any
 import msgspec
 
 from podferry.cache.report.cache_report import CacheReport, HolderReport, cache_report
-from podferry.contract.cache_api import AUDIENCE, CACHE_LABEL, STATUS_PATH, TOKEN_HEADER, HolderStatus
+from podferry.contract.cache_api import AUDIENCE, CACHE_LABEL, PORT, STATUS_PATH, TOKEN_HEADER, HolderStatus
 from podferry.contract.errors import AccessDenied, FerryError, InvalidSpec, NotFound, Unavailable
 
 TIMEOUT = (5, 10)
 """Seconds to connect and to read: a holder responds at once, or not."""
 TOKEN_SECONDS = 600
 """The least that Kubernetes allows."""
-HTTP_NAME = "http"
 Json = dict[str, Any]
 
 
@@ -71,7 +70,7 @@ class LiveCaches:
 
     def _holder(self, path: str, pod: Json, token: str) -> HolderReport:
         name, node = pod["metadata"]["name"], pod["spec"].get("nodeName") or ""
-        proxy = f"/api/v1{path}/pods/{name}:{HTTP_NAME}/proxy{STATUS_PATH}"
+        proxy = f"/api/v1{path}/pods/{name}:{PORT}/proxy{STATUS_PATH}"
         try:
             data = self._request("GET", proxy, headers={TOKEN_HEADER: token})
             return HolderReport(name, node, msgspec.json.decode(data, type=HolderStatus))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.install import IMAGE
-from tests.e2e.manifests import PREFIX, UNPRIVILEGED, container, job, pod
+from tests.e2e.manifests import PREFIX, UNPRIVILEGED, Object, container, job, pod
 from tests.e2e.namespace import STORE_SECRET, Namespace
 from tests.e2e.site import RESTRICTED, Site
 from tests.e2e.store_proxy import store_proxy
@@ -84,6 +84,15 @@ def create(namespace: Namespace, source: str) -> str:
     return str(namespace.get("service", SERVICE)["spec"]["clusterIP"])
 
 
+def wait_for_webhook(namespace: Namespace, probe: Object, address: str) -> None:
+    """Wait until pods get the cache; before, its name is unknown and the pod refused."""
+
+    def knows() -> bool:
+        return f"--dataset-cache=http://{address}:8091" in namespace.try_create(probe).output
+
+    namespace.until("the webhook to know the cache", knows, 60)
+
+
 def test_pods_start_from_the_cache_alone(site: Site, restricted: Namespace) -> None:
     namespace, source = restricted, frozen_dataset(site, restricted)
     address = create(namespace, source)
@@ -93,11 +102,8 @@ def test_pods_start_from_the_cache_alone(site: Site, restricted: Namespace) -> N
         annotations[f"{PREFIX}endpoint"] = silent.endpoint
         wanted = job("train", container(script=TRAIN, **user), annotations=annotations)
 
-        def knows_the_cache() -> bool:
-            made = namespace.dry_run(pod("probe", container(script=TRAIN, **user), annotations=annotations))
-            return f"--dataset-cache=http://{address}:8091" in json.dumps(made)
-
-        namespace.until("the webhook to know the cache", knows_the_cache, 30)
+        probe = pod("probe", container(script=TRAIN, **user), annotations=annotations)
+        wait_for_webhook(namespace, probe, address)
         outcome = namespace.run(wanted, 120)
     assert outcome.succeeded, outcome
     [made] = namespace.pods(wanted)
@@ -120,12 +126,10 @@ def test_without_a_token_nothing_is_read(site: Site, namespace: Namespace) -> No
 
 def test_a_cache_that_is_gone_costs_nothing_but_speed(site: Site, namespace: Namespace) -> None:
     source = frozen_dataset(site, namespace)
-    create(namespace, source)
+    address = create(namespace, source)
     annotations = namespace.store_annotations(dataset=source, dataset_size="32Mi")
     probe = pod("probe", container(script=TRAIN), annotations=annotations)
-    namespace.until(
-        "the webhook to know the cache", lambda: "--dataset-cache" in json.dumps(namespace.dry_run(probe)), 30
-    )
+    wait_for_webhook(namespace, probe, address)
     namespace.kubectl("scale", f"statefulset/{SERVICE}", "--replicas=0")
     namespace.cluster.wait(f"pod/{SERVICE}-0", "delete", namespace=namespace.name)
     outcome = namespace.run(job("train", container(script=TRAIN), annotations=annotations), 120)

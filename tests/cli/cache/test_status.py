@@ -55,7 +55,7 @@ class ApiServer(BaseHTTPRequestHandler):
             self.respond({"spec": {"replicas": 3}})
         else:
             name = path.removeprefix("/api/v1/namespaces/team/pods/").partition(":")[0]
-            assert path == f"/api/v1/namespaces/team/pods/{name}:http/proxy/v1/status"
+            assert path == f"/api/v1/namespaces/team/pods/{name}:8091/proxy/v1/status"
             if self.headers[TOKEN_HEADER] != "of-the-holders" or name not in self.said:
                 self.respond({"message": "no endpoints available"}, 503)
             else:
