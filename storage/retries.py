@@ -36,6 +36,8 @@ async def retry_temporary(
     try:
         return await operation()
     except TemporaryError as error:
+        if attempts == 1 or seconds == 0:
+            raise
         failure: TemporaryError | None = error
     import stamina  # noqa: PLC0415 - most requests succeed, and what starts often must start quickly
 

@@ -5,6 +5,7 @@ For engines that speak HTTP.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -82,6 +83,7 @@ class WebSession:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+            await asyncio.sleep(0)  # its transports close in the loop's next turn
 
 
 class FoundRange(NamedTuple):

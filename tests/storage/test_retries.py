@@ -57,3 +57,16 @@ assert "stamina" not in sys.modules
 )
 def test_pauses_double_within_retries_and_time(retries, seconds, expected):
     assert list(pauses(retries, seconds)) == expected
+
+
+@pytest.mark.parametrize(("attempts", "seconds"), [(1, None), (1, 5.0), (3, 0.0), (None, 0)])
+async def test_one_attempt_may_be_all(attempts, seconds):
+    calls = []
+
+    async def fail():
+        calls.append(1)
+        raise Unavailable.of("gone")
+
+    with pytest.raises(Unavailable, match="gone"):
+        await retry_temporary(fail, attempts, seconds)
+    assert len(calls) == 1
