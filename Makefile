@@ -7,6 +7,7 @@ PACKAGES = contract storage sidecar webhook cache trainer components cli pipelin
 # A stamp per extra: setup is skipped until the requirements change.
 STAMP = $(VENV)/.installed-
 INSTALLED = build/installed
+INSTALLED_FROM = .[gcs,hdfs,oss,sftp,smb]
 BUILDER ?= docker
 IMAGE ?= podferry:0.1.0-python3.12
 EXTRAS ?= webhook,kfp,hdfs,oss,sftp
@@ -99,7 +100,7 @@ bench: bench-prefetch bench-epoch bench-checkpoint bench-reviews bench-sources b
 # Benchmarks time what users install: a wheel in its own environment.
 installed: $(BIN)/python
 	$(PYTHON) -m venv $(INSTALLED)
-	$(INSTALLED)/bin/python -m pip install --quiet --disable-pip-version-check '$(or $(INSTALLED_FROM),.)'
+	$(INSTALLED)/bin/python -m pip install --quiet --disable-pip-version-check '$(INSTALLED_FROM)'
 
 bench-prefetch: export PODFERRY_PROGRAM = $(abspath $(INSTALLED)/bin/podferry)
 bench-prefetch: $(STAMP)bench installed
@@ -116,7 +117,6 @@ bench-checkpoint: $(STAMP)bench
 bench-reviews: $(STAMP)bench
 	$(BIN)/python benchmarks/reviews.py $(if $(SHORT),--short)
 
-bench-sources: INSTALLED_FROM = .[gcs,hdfs,oss,sftp,smb]
 bench-sources: export PODFERRY_PROGRAM = $(abspath $(INSTALLED)/bin/podferry)
 bench-sources: $(STAMP)bench $(STAMP)servers installed ## compare every source with its usual tool; SHORT=1 as above
 	$(BIN)/python benchmarks/sources.py $(SCHEMES) $(if $(SHORT),--short)
