@@ -11,6 +11,8 @@ import click
 
 from podferry.cache.report.cache_report import CacheReport
 from podferry.cli.cache.live_caches import LiveCaches
+from podferry.cli.live_cluster import LiveCluster
+from podferry.cli.options.cluster_options import cluster_options
 from podferry.cli.output import format_age, print_json, print_table
 from podferry.contract.errors import NotFound
 from podferry.contract.quantity import format_bytes
@@ -34,8 +36,7 @@ WATCH_SECONDS = 2.0
     default="text",
     help="Output format; wide: also where it comes from, and a line for each holder.",
 )
-@click.option("--kubeconfig", metavar="FILE", help="Of the cluster.  [default: $KUBECONFIG]")
-@click.option("--context", metavar="NAME", help="In the kubeconfig.  [default: the current one]")
+@cluster_options
 def status(
     name: str | None,
     namespace: str | None,
@@ -45,7 +46,7 @@ def status(
     context: str | None,
 ) -> None:
     """Print what caches hold, as their holders say at this moment."""
-    live = LiveCaches(kubeconfig, context)
+    live = LiveCaches(LiveCluster(kubeconfig, context))
     shown: list[CacheReport] | None = None
     while True:
         found = live.reports(namespace, name)

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from podferry.cli.live_cluster import LiveCluster
+from podferry.cli.options.cluster_options import cluster_options
 from podferry.cli.output import output_option, print_json, print_table
 from podferry.cli.pods.cluster_objects import read_objects
 from podferry.cli.pods.pod_args import read_text
@@ -32,8 +34,7 @@ def command() -> None:
 @click.argument("pods", nargs=-1)
 @click.option("--current", metavar="FILE", help="The policy in use: show only what changes.")
 @click.option("--live", is_flag=True, help="Also check the pods and templates of a cluster.")
-@click.option("--kubeconfig", metavar="FILE", help="Of the cluster.  [default: $KUBECONFIG]")
-@click.option("--context", metavar="NAME", help="In the kubeconfig.  [default: the current one]")
+@cluster_options
 @click.option("--namespace", "-n", help="Of pods in files that set none; with --live, the only one.")
 @output_option
 def check(file: str, pods: tuple[str, ...], output: str, **options: Any) -> int:
@@ -47,9 +48,8 @@ def check(file: str, pods: tuple[str, ...], output: str, **options: Any) -> int:
     policy = read_policy_file(*read_text(file))
     documents = {name: read_documents(*read_text(name)) for name in pods}
     if options["live"]:
-        documents["the cluster"] = read_objects(
-            options["kubeconfig"], options["context"], options["namespace"]
-        )
+        cluster = LiveCluster(options["kubeconfig"], options["context"])
+        documents["the cluster"] = read_objects(cluster, options["namespace"])
     labels = namespaces_of(document for found in documents.values() for document in found)
     namespace = options["namespace"] or "default"
     checks = check_pods(policy, documents, labels, namespace)

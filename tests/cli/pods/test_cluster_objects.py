@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from podferry.cli.live_cluster import LiveCluster
 from podferry.cli.pods.cluster_objects import read_objects
-from podferry.contract.errors import InvalidSpec, Unavailable
+from podferry.contract.errors import AccessDenied
 
 
 def owned(name: str, kind: str | None, namespace: str = "team") -> dict[str, Any]:
@@ -82,7 +83,7 @@ def kubeconfig(tmp_path: Path, asked: list[str]) -> Iterator[Path]:
 
 
 def test_templates_and_pods_that_no_template_shows(kubeconfig: Path) -> None:
-    found = read_objects(str(kubeconfig))
+    found = read_objects(LiveCluster(str(kubeconfig)))
     assert [(one["kind"], one["metadata"]["name"]) for one in found] == [
         ("Namespace", "team"),
         ("Job", "digits"),
@@ -97,7 +98,7 @@ def test_templates_and_pods_that_no_template_shows(kubeconfig: Path) -> None:
 
 def test_one_namespace(kubeconfig: Path, asked: list[str]) -> None:
     """Only that one is asked for: a team's account may read no other."""
-    found = read_objects(str(kubeconfig), "x", "other")
+    found = read_objects(LiveCluster(str(kubeconfig), "x"), "other")
     assert [one["kind"] for one in found] == ["Namespace", "Deployment"]
     assert len(asked) == 6
     assert all(NAMESPACED.fullmatch(path) for path in asked)
@@ -105,12 +106,7 @@ def test_one_namespace(kubeconfig: Path, asked: list[str]) -> None:
 
 def test_a_denied_list(kubeconfig: Path, tmp_path: Path) -> None:
     (tmp_path / "denied").touch()
-    with pytest.raises(Unavailable, match=r"cannot get the Namespace other.*may get the Namespace other"):
-        read_objects(str(kubeconfig), None, "other")
-    with pytest.raises(Unavailable, match=r"cannot list Namespaces.*may list Namespaces"):
-        read_objects(str(kubeconfig))
-
-
-def test_no_kubeconfig(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSpec, match="no usable kubeconfig"):
-        read_objects(str(tmp_path / "absent"))
+    with pytest.raises(AccessDenied, match=r"cannot get the Namespace other.*may get the Namespace other"):
+        read_objects(LiveCluster(str(kubeconfig)), "other")
+    with pytest.raises(AccessDenied, match=r"cannot list Namespaces.*may list Namespaces"):
+        read_objects(LiveCluster(str(kubeconfig)))
