@@ -64,13 +64,11 @@ class HeldDataset(msgspec.Struct, frozen=True):
     Attributes:
         manifest: Its files, as they were listed at the source.
         checksums: CRC-64/NVME of each file, in the manifest's order: computed when it was verified.
-        listed_at: Unix time in seconds.
         format: Version of this document.
     """
 
     manifest: Manifest
     checksums: tuple[int, ...]
-    listed_at: float
     format: int = FORMAT
 
 
@@ -100,7 +98,7 @@ class HolderStatus(msgspec.Struct, frozen=True):
         datasets: Their state.
         complete: The URIs of those that it serves.
         problems: Why others cannot be fetched.
-        served_bytes: Sent to readers since the start.
+        served_bytes: Of files, sent to readers since the start.
         format: Version of this document.
     """
 

@@ -21,9 +21,14 @@ def requested_range(request: web.Request, size: int) -> tuple[int, int] | None:
     except ValueError:  # several ranges, or none that HTTP knows: RFC 9110 lets a server send everything
         return 0, size
     start, stop, _ = asked.indices(size)
-    if asked.start is not None and (start >= stop or asked.start >= size):
+    if asked.start is not None and start >= stop:
         return None
     return start, stop - start
+
+
+def sent_bytes(request: web.Request, response: web.StreamResponse) -> int:
+    """How many bytes of a file a response of `send_file` has sent: none for HEAD, nor for a refused range."""
+    return 0 if request.method == "HEAD" or response.status == 416 else response.content_length or 0
 
 
 async def send_file(request: web.Request, path: Path, entry: Entry) -> web.StreamResponse:
@@ -36,11 +41,12 @@ async def send_file(request: web.Request, path: Path, entry: Entry) -> web.Strea
     if length < entry.size:
         headers["Content-Range"] = f"bytes {start}-{start + length - 1}/{entry.size}"
     status = 206 if length < entry.size else 200
+    if request.method == "HEAD":
+        return web.Response(status=status, headers={**headers, "Content-Length": str(length)})
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     with os.fdopen(descriptor, "rb", buffering=0) as file:
-        if length < SENDFILE_BYTES or request.method == "HEAD":
-            body = os.pread(descriptor, length, start) if request.method != "HEAD" else b""
-            return web.Response(status=status, headers={**headers, "Content-Length": str(length)}, body=body)
+        if length < SENDFILE_BYTES:
+            return web.Response(status=status, headers=headers, body=os.pread(descriptor, length, start))
         response = web.StreamResponse(status=status, headers=headers)
         response.content_length = length
         await response.prepare(request)

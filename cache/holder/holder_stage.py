@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from podferry.contract.cache_api import Filling, HeldDataset
 from podferry.contract.errors import FerryError, Refused
 from podferry.contract.manifest import Entry, Manifest
 from podferry.contract.status import DatasetStatus
+from podferry.contract.versioned_json import encode_json
 from podferry.sidecar.dataset.dataset_job import DatasetJob
 from podferry.sidecar.dataset.fit_check import fit_problems
 from podferry.storage.retries import retry_temporary
@@ -29,10 +29,12 @@ class CompleteStage(NamedTuple):
 
     Attributes:
         document: For readers that ask for the dataset.
+        body: The same as JSON, encoded once for all of them.
         entries: Its files by name.
     """
 
     document: HeldDataset
+    body: bytes
     entries: dict[str, Entry]
 
 
@@ -43,19 +45,11 @@ class HolderStage:
         make_job: A new job that stages it; its staging directory is `root`.
         root: The files.
         directory: Where records about them are kept.
-        now: Unix time in seconds.
     """
 
-    def __init__(
-        self,
-        uri: str,
-        make_job: Callable[[], DatasetJob],
-        root: Path,
-        directory: Path,
-        now: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, uri: str, make_job: Callable[[], DatasetJob], root: Path, directory: Path) -> None:
         self.uri, self.root = uri, root
-        self._make_job, self._directory, self._now = make_job, directory, now
+        self._make_job, self._directory = make_job, directory
         self._job = make_job()
         self.complete: CompleteStage | None = None
         self.failure: FerryError | None = None
@@ -103,8 +97,9 @@ class HolderStage:
             log.warning("files have changed in memory, and are fetched again", files=len(damaged))
         manifest = await retry_temporary(self._fetch, None, PATIENCE_SECONDS)
         checksums = await asyncio.to_thread(record_checksums, self.root, self._directory, manifest)
-        document = HeldDataset(manifest, checksums, self._now())
-        return CompleteStage(document, {entry.name: entry for entry in manifest.entries})
+        document = HeldDataset(manifest, checksums)
+        body = await asyncio.to_thread(encode_json, document)
+        return CompleteStage(document, body, {entry.name: entry for entry in manifest.entries})
 
     async def _fetch(self) -> Manifest:
         await self._job.close()

@@ -10,10 +10,12 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
+import structlog
 
 from podferry.contract.cache_api import AUDIENCE
 from podferry.contract.errors import AccessDenied, FerryError
 
+log = structlog.get_logger(__name__)
 CACHE_SECONDS = 30.0
 """For how long an answer of the API server counts, a refusal too: a deleted pod's token dies this late."""
 MAX_CACHED = 10_000
@@ -79,7 +81,7 @@ class Readers:
         key, now = hashlib.sha256(token.encode()).digest(), self._now()
         expires, found = self._cached.get(key, (0.0, None))
         if found is None or now >= expires:
-            found = asyncio.ensure_future(self._ask(token))
+            found = asyncio.ensure_future(self._ask(token, is_new=found is None))
             self._forget(now)
             self._cached[key] = now + CACHE_SECONDS, found
         try:
@@ -88,8 +90,11 @@ class Readers:
             self._cached.pop(key, None)
             raise
 
-    async def _ask(self, token: str) -> Reader | None:
-        return reader_of(await self._review(token, AUDIENCE))
+    async def _ask(self, token: str, *, is_new: bool) -> Reader | None:
+        reader = reader_of(await self._review(token, AUDIENCE))
+        if is_new and reader is not None:
+            log.info("reader", namespace=reader.namespace, pod=reader.pod, node=reader.node)
+        return reader
 
     def _forget(self, now: float) -> None:
         if len(self._cached) >= MAX_CACHED:

@@ -8,7 +8,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from podferry.cache.holder.file_response import send_file
+from podferry.cache.holder.file_response import send_file, sent_bytes
 from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.holder.readers import Readers, refusal_status
 from podferry.contract import cache_api
@@ -16,6 +16,7 @@ from podferry.contract.cache_api import HolderStatus, Refusal
 from podferry.contract.errors import FerryError, Problem
 from podferry.contract.versioned_json import encode_json
 
+JSON = "application/json"
 RETRY_AFTER = {"Retry-After": str(cache_api.RETRY_AFTER_SECONDS)}
 
 
@@ -59,7 +60,7 @@ class HolderServer:
             return _json(404, Refusal((Problem("the holder does not have this dataset", uri, remedy),)))
         await stage.wait(_wait_seconds(request))
         if stage.complete is not None:
-            return _json(200, stage.complete.document)
+            return web.Response(body=stage.complete.body, content_type=JSON)
         if stage.failure is not None:
             return _json(503, Refusal(stage.failure.problems))
         return _json(202, stage.filling, RETRY_AFTER)
@@ -75,7 +76,7 @@ class HolderServer:
                 response = await send_file(request, stage.root / name, held.entries[name])
             except FileNotFoundError:
                 break
-            self.served_bytes += response.content_length or 0
+            self.served_bytes += sent_bytes(request, response)
             return response
         return _json(404, Refusal((Problem("the holder does not have this file", name),)))
 
@@ -107,4 +108,4 @@ def _wait_seconds(request: web.Request) -> float:
 
 def _json(status: int, document: msgspec.Struct, headers: dict[str, str] | None = None) -> web.Response:
     body = encode_json(document)
-    return web.Response(status=status, body=body, content_type="application/json", headers=headers)
+    return web.Response(status=status, body=body, content_type=JSON, headers=headers)

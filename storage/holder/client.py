@@ -55,10 +55,8 @@ class HolderClient:
             HolderUnavailable: It has no such dataset, cannot fetch it, or makes no progress.
         """
         seen, since = Filling(), self._now()
-        await self._wait_until_it_listens()
         while True:
-            path = cache_api.dataset_path(uri, WAIT_SECONDS)
-            status, _, body = await self._get(path, {}, MAX_DOCUMENT_BYTES)
+            status, body = await self._ask(cache_api.dataset_path(uri, WAIT_SECONDS))
             if status == COMPLETE:
                 return self._held(body)
             if status != NOT_YET:
@@ -71,17 +69,18 @@ class HolderClient:
                 raise HolderUnavailable(f"no progress for {STALL_SECONDS:.0f} s: {done}")
             on_filling(filling)
 
-    async def _wait_until_it_listens(self) -> None:
+    async def _ask(self, path: str) -> tuple[int, bytes]:
+        """Status and body of a document; a holder that starts, or starts again, is waited for."""
         until = self._now() + START_SECONDS
         while True:
             try:
-                await self._get(cache_api.HEALTH_PATH, {}, MIB)
+                status, _, body = await self._get(path, {}, MAX_DOCUMENT_BYTES)
             except HolderUnavailable:
                 if self._now() > until:
                     raise
                 await asyncio.sleep(START_PAUSE_SECONDS)
             else:
-                return
+                return status, body
 
     async def read(self, digest: str, name: str, start: int, length: int) -> memoryview | None:
         """A range of a file, or None if the holder does not send exactly that."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from functools import cached_property
-from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from podferry.contract.cache_api import FILES_PATH, HeldDataset
+from podferry.contract.cache_api import HeldDataset, file_path
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.checksum.checksums import DIGEST_BYTES, Checksum, ChecksumKind, matches
@@ -17,6 +16,8 @@ from podferry.storage.http.get_requests import PlainGetBuilder, PlainRequest
 from podferry.storage.network.settings import DIRECT
 from podferry.storage.request_builder import RequestBuilder, request_address
 from podferry.storage.store import Body, Store, WriteMode
+
+NOT_HELD: tuple[Entry | None, int] = None, 0
 
 
 class HolderStore:
@@ -33,8 +34,8 @@ class HolderStore:
 
     def __init__(self, origin: Store, client: HolderClient, held: HeldDataset) -> None:
         self.origin, self._client, self._digest = origin, client, held.manifest.digest
-        self._held = dict(zip(held.manifest.entries, held.checksums, strict=True))
-        self._by_name = {entry.name: entry for entry in held.manifest.entries}
+        checked = zip(held.manifest.entries, held.checksums, strict=True)
+        self._held = {entry.name: (entry, checksum) for entry, checksum in checked}
 
     @property
     def uri(self) -> Uri:
@@ -48,9 +49,9 @@ class HolderStore:
 
     def checksum_of(self, entry: Entry) -> Checksum | None:
         """What the holder has computed of this version of a file, or None if it does not have it."""
-        value = self._held.get(entry)
+        known, value = self._held.get(entry.name, NOT_HELD)
         kind = ChecksumKind.CRC64NVME
-        return None if value is None else Checksum(kind, value.to_bytes(DIGEST_BYTES[kind], "big"))
+        return Checksum(kind, value.to_bytes(DIGEST_BYTES[kind], "big")) if known == entry else None
 
     @cached_property
     def request_builder(self) -> RequestBuilder | None:
@@ -59,17 +60,16 @@ class HolderStore:
         if address is None:
             return None
         address = replace(address, origin=replace(address.origin, tag_field=""))
-        below = f"{address.path}{FILES_PATH}/{self._digest}/"
-        token = self._client.header_lines
+        above, digest, token = address.path, self._digest, self._client.header_lines
         return PlainGetBuilder(
-            PlainRequest(address, lambda name: below + quote(name), matches=False, token=token)
+            PlainRequest(address, lambda name: above + file_path(digest, name), matches=False, token=token)
         )
 
     async def read(
         self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
     ) -> memoryview:
         """See `Store.read`."""
-        entry = self._by_name.get(name)
+        entry, _ = self._held.get(name, NOT_HELD)
         if entry is not None and tag in {"", entry.tag} and size in {None, entry.size}:
             wanted = entry.size - start if length is None else length
             data = await self._client.read(self._digest, name, start, wanted) if wanted > 0 else None

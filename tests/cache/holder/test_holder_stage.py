@@ -1,9 +1,10 @@
 import asyncio
 
+import msgspec
 import pytest
 import stamina
 
-from podferry.contract.cache_api import Filling
+from podferry.contract.cache_api import Filling, HeldDataset
 from podferry.contract.errors import EmptyDataset, Unavailable
 from podferry.storage.memory.store import Fault
 from tests.support.dataset_site import held
@@ -16,7 +17,8 @@ async def test_it_is_complete_when_everything_is_fetched_and_recorded(content, t
     stage = holder_stage(content.uri, tmp_path / "held")
     assert (stage.complete, stage.filling) == (None, Filling())
     await stage.fill()
-    document, entries = stage.complete
+    document, body, entries = stage.complete
+    assert msgspec.json.decode(body, type=HeldDataset) == document
     assert held(stage.root) == FILES
     assert (document.manifest.files, len(document.checksums), set(entries)) == (3, 3, set(FILES))
     assert stage.filling == Filling(6, 6)

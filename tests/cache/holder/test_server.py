@@ -97,6 +97,20 @@ async def test_status_and_health(site, content):
     assert await get(HEALTH_PATH) == (200, b"ok\n")
 
 
+async def test_only_bytes_of_files_count_as_served(content, tmp_path):
+    stage = holder_stage(content.uri, tmp_path / "held")
+    await stage.fill()
+    holder = HolderServer([stage], "n1")
+    path = file_path(stage.complete.document.manifest.digest, "a/1")
+    async with TestServer(holder.application()) as server, ClientSession(server.make_url("/")) as session:
+        await session.head(path)
+        await session.get(path, headers={"Range": "bytes=9-"})
+        assert holder.served_bytes == 0
+        await session.get(path, headers={"Range": "bytes=1-"})
+        assert holder.served_bytes == 2
+    await stage.close()
+
+
 async def test_a_wait_is_a_number(site):
     assert (await site[1](f"{DATASET_PATH}?uri=x&wait=soon"))[0] in {400, 404}
 

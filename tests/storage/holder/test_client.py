@@ -8,7 +8,6 @@ from aiohttp.test_utils import TestServer
 from podferry.contract.cache_api import (
     DATASET_PATH,
     FILES_PATH,
-    HEALTH_PATH,
     Filling,
     HeldDataset,
     Holder,
@@ -21,11 +20,7 @@ from podferry.storage.holder.client import HolderClient, HolderUnavailable
 from tests.support.manual_clock import Clock
 from tests.support.reserved_port import reserved_port
 
-HELD = HeldDataset(freeze("s3://a/b", [Entry("x", 3, "t")]), (5,), 0.0)
-
-
-async def respond_ok(_):
-    return web.Response()
+HELD = HeldDataset(freeze("s3://a/b", [Entry("x", 3, "t")]), (5,))
 
 
 class Answers:
@@ -50,7 +45,6 @@ async def serve():
         app = web.Application()
         script = Answers(*answers)
         app.router.add_get(DATASET_PATH, script.respond)
-        app.router.add_get(HEALTH_PATH, respond_ok)
         app.router.add_get(f"{FILES_PATH}/{{digest}}/{{name:.+}}", script.respond)
         server = TestServer(app)
         await server.start_server()
@@ -106,6 +100,12 @@ async def test_nobody_listens(monkeypatch):
         await client.close()
 
 
+async def test_one_request_suffices(serve):
+    client, seen = await serve((200, HELD))
+    await client.dataset("s3://a/b")
+    assert len(seen) == 1
+
+
 async def test_a_range(serve):
     client, seen = await serve((206, b"abc"))
     assert await client.read("0" * 64, "a b/#", 4, 3) == b"abc"
@@ -144,7 +144,6 @@ def test_a_wait_is_shorter_than_a_lost_connection():
 
 async def test_a_holder_may_start_a_moment_later():
     app = web.Application()
-    app.router.add_get(HEALTH_PATH, respond_ok)
     app.router.add_get(DATASET_PATH, Answers((200, HELD)).respond)
     with reserved_port() as port:
         client = HolderClient(Holder(f"http://127.0.0.1:{port}"))

@@ -87,7 +87,7 @@ async def test_a_token_is_sent(content, tmp_path):
     assert b"Authorization: Bearer s3cret\r\n" in store.request_builder.build(Entry("x", 1), 0, 1)
 
 
-EMPTY = HeldDataset(freeze("memory://x", []), (), 0.0)
+EMPTY = HeldDataset(freeze("memory://x", []), ())
 
 
 async def test_everything_else_is_the_origins(site, content):
