@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.spec import Access, DatasetSpec, FerrySpec, Medium, Unpack
 
 NO_LABELS: Mapping[str, str] = {}
+NO_AFFINITY: Mapping[str, Any] = {}
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
+"""As a dataset's name in annotations, with room for `podferry-cache-` and the pods' numbers."""
+
+
+def parse_cache_name(text: str) -> str:
+    """Parse the name of a cache."""
+    if not NAME.fullmatch(text):
+        remedy = "Write lower-case letters, digits and hyphens, 32 at most"
+        raise InvalidSpec.of("not a name of a cache", repr(text), remedy)
+    return text
 
 
 class CacheSpec(msgspec.Struct, frozen=True):
@@ -22,6 +36,8 @@ class CacheSpec(msgspec.Struct, frozen=True):
         image: Of the holders.
         nodes: On how many nodes a holder runs.
         selector: Labels of the nodes.
+        node_affinity: More about the nodes, as in a pod's `nodeAffinity`.
+        tolerations: Of the holders' pods.
         readers: Globs over namespaces whose pods may read.
         access: How to reach the source.
         medium: Memory or disk.
@@ -34,6 +50,8 @@ class CacheSpec(msgspec.Struct, frozen=True):
     image: str
     nodes: int = 1
     selector: Mapping[str, str] = NO_LABELS
+    node_affinity: Mapping[str, Any] = NO_AFFINITY
+    tolerations: tuple[Mapping[str, Any], ...] = ()
     readers: tuple[str, ...] = ()
     access: Access = Access()
     medium: Medium = Medium.MEMORY

@@ -120,12 +120,16 @@ def _pod_spec(spec: CacheSpec) -> Json:
         "labelSelector": {"matchLabels": {CACHE_LABEL: spec.name}},
         "topologyKey": "kubernetes.io/hostname",
     }
+    affinity: Json = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    if spec.node_affinity:
+        affinity["nodeAffinity"] = dict(spec.node_affinity)
     return {
         "serviceAccountName": spec.object_name,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 5,
         **({"nodeSelector": dict(spec.selector)} if spec.selector else {}),
-        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}},
+        **({"tolerations": list(spec.tolerations)} if spec.tolerations else {}),
+        "affinity": affinity,
         "securityContext": {"fsGroup": USER},
         "containers": [_container(spec)],
         "volumes": volumes,

@@ -1,31 +1,28 @@
-"""`podferry cache create`: renders a cache's manifests, and applies them."""
+"""`podferry cache create`: prints the manifests of a cache, from options, a file, or both."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
 import yaml
 
-from podferry.cache.manifests.cache_spec import CacheSpec
+from podferry.cache.manifests.cache_file import CacheFile, read_cache_file
+from podferry.cache.manifests.cache_spec import CacheSpec, parse_cache_name
 from podferry.cache.manifests.manifests import manifests
 from podferry.cli.options.param_types import ParsedParam
+from podferry.cli.yaml_documents import read_documents, read_text
 from podferry.contract.annotation_values import parse_endpoint, parse_region, parse_size
-from podferry.contract.dataset_reference import Reference, parse_reference
+from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.spec import Access, Medium
+from podferry.sidecar.runtime.messages import print_problems
 
-NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
-"""As a dataset's name in annotations, with room for `podferry-cache-` and the pods' numbers."""
 LABEL = re.compile(r"([^=\s]+)=([^=\s]*)")
-
-
-def _parse_name(text: str) -> str:
-    if not NAME.fullmatch(text):
-        remedy = "Write lower-case letters, digits and hyphens, 32 at most"
-        raise InvalidSpec.of("not a name of a cache", repr(text), remedy)
-    return text
+DEFAULTS = {"namespace": "podferry", "image": "podferry:0.1.0", "size": None}
+ACCESS = ("secret", "endpoint", "region")
 
 
 def _parse_label(text: str) -> tuple[str, str]:
@@ -36,45 +33,79 @@ def _parse_label(text: str) -> tuple[str, str]:
 
 
 @click.command()
-@click.argument("name", type=ParsedParam("NAME", _parse_name))
-@click.option("--source", type=ParsedParam("URI", parse_reference), required=True, help="The dataset.")
+@click.argument("name", type=ParsedParam("NAME", parse_cache_name), required=False)
+@click.option(
+    "-f",
+    "--filename",
+    metavar="FILE",
+    help="A Cache, or a SampleSet of Paddle Operator; options replace what it says. - is standard input.",
+)
+@click.option("--source", type=ParsedParam("URI", parse_reference), help="The dataset.")
 @click.option(
     "--size",
     type=ParsedParam("SIZE", parse_size),
     help="Space for its files, such as 14Gi.  [default: that of a frozen reference]",
 )
-@click.option("--nodes", type=click.IntRange(1), default=1, help="Nodes that keep it.")
+@click.option("--nodes", type=click.IntRange(1), help="Nodes that keep it.  [default: 1]")
 @click.option(
     "--selector",
     type=ParsedParam("KEY=VALUE", _parse_label),
     multiple=True,
+    callback=lambda _, __, pairs: dict(pairs),
     help="Label of these nodes. Repeatable.",
 )
-@click.option("--namespace", "-n", default="podferry", help="Where the holders run.")
+@click.option("--namespace", "-n", help=f"Where the holders run.  [default: {DEFAULTS['namespace']}]")
 @click.option(
     "--readers",
     metavar="NAMESPACE",
     multiple=True,
     help="Pods of these namespaces may read too. Globs; repeatable.",
 )
-@click.option("--disk", is_flag=True, help="Keep it on the nodes' disks, not in memory.")
-@click.option("--image", default="podferry:0.1.0", help="Image of the holders.")
+@click.option(
+    "--disk",
+    "medium",
+    flag_value=Medium.DISK,
+    type=click.UNPROCESSED,
+    default=None,
+    help="Keep it on the nodes' disks, not in memory.",
+)
+@click.option("--image", help=f"Image of the holders.  [default: {DEFAULTS['image']}]")
 @click.option("--secret", help="Secret with the source's credentials, in the holders' namespace.")
 @click.option("--endpoint", type=ParsedParam("URL", parse_endpoint), help="URL of the object store.")
 @click.option("--region", type=ParsedParam("NAME", parse_region), help="Region of the object store.")
-def create(name: str, source: Reference, selector: tuple[tuple[str, str], ...], **options: Any) -> None:
+def create(filename: str | None, **options: Any) -> None:
     """Print the manifests of a cache, for `kubectl apply -f -`.
 
     A holder on each of the nodes fetches the dataset once, keeps it, and serves it to pods near it.
     """
-    access = Access(*(options.pop(key) for key in ("secret", "endpoint", "region")))
-    medium = Medium.DISK if options.pop("disk") else Medium.MEMORY
-    size = options.pop("size")
-    if size is None and source.bytes is None:
-        raise InvalidSpec(
-            Problem("the size of the dataset is unknown", str(source), "Give --size, or freeze it")
-        )
-    spec = CacheSpec(
-        name, source=str(source), size=size, selector=dict(selector), access=access, medium=medium, **options
-    )
+    given = {name: value for name, value in options.items() if value}
+    found = _read(filename) if filename else CacheFile({}, ())
+    print_problems(found.notes, "yellow")
+    spec = _spec({**DEFAULTS, **found.values, **given})
     click.echo(yaml.safe_dump_all(manifests(spec), sort_keys=False), nl=False)
+
+
+def _read(filename: str) -> CacheFile:
+    text, source = read_text(filename)
+    documents = read_documents(text, source)
+    if len(documents) != 1:
+        what = f"{source} does not have one document"
+        raise InvalidSpec.of(what, str(len(documents)), "Give each cache in a file of its own")
+    return read_cache_file(documents[0], source)
+
+
+def _spec(values: Mapping[str, Any]) -> CacheSpec:
+    InvalidSpec.raise_any(_missing(values))
+    access = Access(*(values.get(name) for name in ACCESS))
+    rest = {name: value for name, value in values.items() if name not in ACCESS}
+    return CacheSpec(**{**rest, "source": str(values["source"]), "access": access})
+
+
+def _missing(values: Mapping[str, Any]) -> Iterator[Problem]:
+    if "name" not in values:
+        yield Problem("the cache has no name", "", "Give NAME")
+    source = values.get("source")
+    if source is None:
+        yield Problem("the dataset is missing", "", "Give --source")
+    elif values["size"] is None and source.bytes is None:
+        yield Problem("the size of the dataset is unknown", str(source), "Give --size, or freeze it")

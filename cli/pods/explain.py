@@ -20,9 +20,9 @@ from podferry.cli.pods.manifests import (
     namespace_of,
     read_pods,
 )
-from podferry.cli.pods.pod_args import add_annotations, chosen_file, pairs_option, pod_options, read_text
+from podferry.cli.pods.pod_args import add_annotations, chosen_file, pairs_option, pod_options
 from podferry.cli.pods.policy_file import read_policy_file
-from podferry.cli.pods.yaml_documents import read_documents
+from podferry.cli.yaml_documents import read_documents, read_text
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import FerryError, InvalidSpec, Problem
 from podferry.contract.quantity import count_of, format_bytes

@@ -10,14 +10,9 @@ import yaml
 
 from podferry.cli.output import print_json
 from podferry.cli.pods.manifests import DEFAULT_IMAGE, namespace_of
-from podferry.cli.pods.pod_args import (
-    add_annotations,
-    chosen_file,
-    pairs_option,
-    pod_options,
-    read_text,
-)
+from podferry.cli.pods.pod_args import add_annotations, chosen_file, pairs_option, pod_options
 from podferry.cli.pods.policy_file import read_policy_file
+from podferry.cli.yaml_documents import read_text
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.yaml_evidence import yaml_evidence
 from podferry.sidecar.runtime.messages import print_message

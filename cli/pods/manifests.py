@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from podferry.cli.pods.yaml_documents import read_documents
+from podferry.cli.yaml_documents import read_documents
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.pod_owner import pod_owner_of
 from podferry.contract.pod_rank import POD_INDEX

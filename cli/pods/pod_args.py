@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 
 from podferry.cli.options.named_options import Verb, add_options
-from podferry.contract.errors import InvalidSpec
 from podferry.contract.spec import PREFIX
-
-STDIN = "-"
 
 
 def pod_options(verb: Verb) -> Verb:
@@ -51,16 +46,6 @@ def chosen_file(file: str | None, filename: str | None) -> str | None:
     if file is not None and filename is not None:
         raise click.UsageError(f"two files are given, {file} and -f {filename}: give one of them")
     return filename if file is None else file
-
-
-def read_text(filename: str) -> tuple[str, str]:
-    """Read a file, or standard input for `-`; return its text, and its name for messages."""
-    name = "standard input" if filename == STDIN else filename
-    data = sys.stdin.buffer.read() if filename == STDIN else Path(filename).read_bytes()
-    try:
-        return data.decode(), name
-    except UnicodeDecodeError as error:
-        raise InvalidSpec.of(f"{name} is not text", str(error), "Write it as UTF-8") from error
 
 
 def parse_annotations(texts: Sequence[str]) -> dict[str, str]:

@@ -11,10 +11,9 @@ from podferry.cli.live_cluster import LiveCluster
 from podferry.cli.options.cluster_options import cluster_options
 from podferry.cli.output import output_option, print_json, print_table
 from podferry.cli.pods.cluster_objects import read_objects
-from podferry.cli.pods.pod_args import read_text
 from podferry.cli.pods.policy_check import PodCheck, changed_checks, check_pods, namespaces_of
 from podferry.cli.pods.policy_file import read_policy_file
-from podferry.cli.pods.yaml_documents import read_documents
+from podferry.cli.yaml_documents import read_documents, read_text
 from podferry.contract.quantity import format_bytes
 from podferry.sidecar.runtime.messages import print_message
 from podferry.webhook.policy.loose_lists import loose_lists

@@ -21,6 +21,12 @@ SPECS = {
         "podferry:0.1.0",
         nodes=4,
         selector={"pool": "gpu"},
+        node_affinity={
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchExpressions": [{"key": "ssd", "operator": "Exists"}]}]
+            }
+        },
+        tolerations=({"key": "gpu", "operator": "Exists"},),
         readers=("team-*", "lab"),
         access=Access("keys", "https://s3.example.com", "eu-1"),
         medium=Medium.DISK,

@@ -35,3 +35,47 @@ def test_wrong_values_are_refused(podferry):
     for words in (["Digits"], ["d" * 33], ["digits", "--selector", "gpu"], ["digits", "--size", "x"]):
         said = podferry("cache", "create", *words, "--source", "s3://b/c")
         assert (said.code, said.out) == (2, "")
+
+
+SET = """
+apiVersion: batch.paddlepaddle.org/v1alpha1
+kind: SampleSet
+metadata: {name: imagenet}
+spec:
+  partitions: 2
+  source: {uri: "bos://imagenet.bj.bcebos.com/train"}
+  secretRef: {name: keys}
+  noSync: true
+"""
+
+
+def test_a_file_and_options_over_it(podferry, tmp_path):
+    (tmp_path / "set.yaml").write_text(SET)
+    said = podferry("cache", "create", "-f", tmp_path / "set.yaml", "--size", "5Gi", "--nodes", 3, "--disk")
+    assert said.code == 0
+    assert said.err == (
+        "podferry: spec.noSync is ignored "
+        "(holders read the source itself, and there is no volume to fill first).\n"
+    )
+    *_, service, workload = yaml.safe_load_all(said.out)
+    assert service["metadata"]["namespace"] == "podferry"
+    assert service["metadata"]["annotations"]["podferry.io/source"] == "bos://imagenet.bj.bcebos.com/train"
+    assert workload["spec"]["replicas"] == 3
+    assert workload["spec"]["template"]["spec"]["volumes"][0]["emptyDir"] == {"sizeLimit": "5120Mi"}
+
+
+def test_what_is_missing_is_said_at_once(podferry, tmp_path):
+    said = podferry("cache", "create")
+    assert said.code != 0
+    assert "Give NAME" in said.err
+    assert "Give --source" in said.err
+    (tmp_path / "set.yaml").write_text(SET)
+    said = podferry("cache", "create", "-f", tmp_path / "set.yaml")
+    assert "Give --size" in said.err
+
+
+def test_each_cache_has_a_file_of_its_own(podferry, tmp_path):
+    (tmp_path / "set.yaml").write_text(f"{SET}\n---{SET}")
+    said = podferry("cache", "create", "-f", tmp_path / "set.yaml")
+    assert (said.code, said.out) != (0, "")
+    assert "does not have one document" in said.err

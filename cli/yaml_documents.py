@@ -1,7 +1,9 @@
-"""Decodes YAML and JSON documents that people give, or that they get from elsewhere. Pure."""
+"""Reads the files that people give, and decodes the YAML and JSON documents in them."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -12,9 +14,20 @@ from podferry.contract.yaml_evidence import yaml_evidence
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's loader if PyYAML was built with it: ten times as fast. It ends the process for documents that are
 nested more deeply than the stack."""
+STDIN = "-"
 MAX_NESTING = 1000
 OPENINGS = ("[", "{", "- ", "? ")
 """What begins a level of nesting without more indentation, which would make a deep document huge."""
+
+
+def read_text(filename: str) -> tuple[str, str]:
+    """Read a file, or standard input for `-`; return its text, and its name for messages."""
+    name = "standard input" if filename == STDIN else filename
+    data = sys.stdin.buffer.read() if filename == STDIN else Path(filename).read_bytes()
+    try:
+        return data.decode(), name
+    except UnicodeDecodeError as error:
+        raise InvalidSpec.of(f"{name} is not text", str(error), "Write it as UTF-8") from error
 
 
 def read_documents(text: str, source: str) -> list[Any]:

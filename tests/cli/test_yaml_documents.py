@@ -1,6 +1,6 @@
 import pytest
 
-from podferry.cli.pods.yaml_documents import MAX_NESTING, read_documents
+from podferry.cli.yaml_documents import MAX_NESTING, read_documents
 from podferry.contract.errors import InvalidSpec
 
 
