@@ -11,6 +11,7 @@ from aiohttp.payload import Payload
 from yarl import URL
 
 from podferry.storage.http.blocking_get import MAX_RESPONSE_BYTES, Response
+from podferry.storage.http.connector import Connector
 from podferry.storage.http.store_client import Buffer, StoreRequest
 from podferry.storage.network.tls import tls_context
 from podferry.storage.timeouts_and_limits import KIB, Limits
@@ -25,7 +26,7 @@ def open_session(url: str, ca: str) -> aiohttp.ClientSession:
     tls = tls_context(ca) if url.startswith("https:") else True
     return aiohttp.ClientSession(
         # Callers limit how many requests run in parallel.
-        connector=aiohttp.TCPConnector(limit=0, ssl=tls),
+        connector=Connector(limit=0, ssl=tls),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
         skip_auto_headers=("Accept-Encoding", "Content-Type"),

@@ -5,7 +5,6 @@ For engines that speak HTTP.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -16,6 +15,7 @@ from yarl import URL
 
 from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.errors.translate import StoreLocation, store_error, too_short
+from podferry.storage.http.connector import Connector
 from podferry.storage.http.origin_headers import OriginHeaders
 from podferry.storage.network.settings import Network
 from podferry.storage.network.tls import tls_context
@@ -67,9 +67,7 @@ class WebSession:
         if self._session is None:
             limits, proxy = self._limits, self._network.proxies.proxy_for(self._url)
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=limits.worker_threads, ssl=tls_context(self._network.ca.pem)
-                ),
+                connector=Connector(limit=limits.worker_threads, ssl=tls_context(self._network.ca.pem)),
                 timeout=aiohttp.ClientTimeout(
                     total=None, sock_connect=limits.connect_seconds, sock_read=limits.stall_seconds
                 ),
@@ -83,7 +81,6 @@ class WebSession:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
-            await asyncio.sleep(0)  # its transports close in the loop's next turn
 
 
 class FoundRange(NamedTuple):

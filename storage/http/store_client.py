@@ -146,7 +146,6 @@ class StoreClient(ABC):
         session, self._session = self._session, None  # at once: a request meanwhile opens its own
         if session is not None:
             await session.close()
-            await asyncio.sleep(0)  # its transports close in the loop's next turn
 
     async def _attempt(self, request: StoreRequest) -> StoreResponse:
         url = self._address(request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import aiohttp
 
+from podferry.storage.http.connector import Connector
 from podferry.storage.network.tls import tls_context
 from podferry.storage.s3.endpoint import S3Access
 from podferry.storage.s3.response import BUCKET_REGION_HEADER
@@ -18,7 +19,7 @@ async def bucket_region(access: S3Access, limits: Limits) -> str:
     """
     proxy = access.network.proxies.proxy_for(access.bucket_url)
     timeout = aiohttp.ClientTimeout(total=limits.connect_seconds)
-    connector = aiohttp.TCPConnector(ssl=tls_context(access.network.ca.pem))
+    connector = Connector(ssl=tls_context(access.network.ca.pem))
     try:
         async with (
             aiohttp.ClientSession(connector=connector, timeout=timeout) as session,

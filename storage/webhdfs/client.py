@@ -18,6 +18,7 @@ from podferry.contract.errors import FerryError, TemporaryError
 from podferry.contract.location_guards import is_metadata_service
 from podferry.storage.errors.translate import StoreLocation, translate
 from podferry.storage.hadoop.errors import hadoop_error
+from podferry.storage.http.connector import Connector
 from podferry.storage.network.settings import Network
 from podferry.storage.network.tls import tls_context
 from podferry.storage.retries import retry_temporary
@@ -136,7 +137,7 @@ class WebHdfsClient:
                 total=None, sock_connect=limits.connect_seconds, sock_read=limits.stall_seconds
             )
             tls = tls_context(network.ca.pem)
-            connector = aiohttp.TCPConnector(limit_per_host=CONNECTIONS, ssl=tls)
+            connector = Connector(limit_per_host=CONNECTIONS, ssl=tls)
             self._session = aiohttp.ClientSession(
                 connector=connector,
                 timeout=timeout,

@@ -1,0 +1,84 @@
+"""Connections of aiohttp's sessions: none is left when a session is closed."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+import uvloop
+
+from podferry.storage.http.connector import Connector
+from podferry.storage.http.plain_session import BufferBody
+from tests.support.client_connections import client_connections
+
+REFUSAL = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+MORE_THAN_SOCKETS_HOLD = bytes(64 << 20)
+LOOPS = pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+
+
+class RefusingServer:
+    """Refuses uploads before it has read them.
+
+    Attributes:
+        port: Where it listens.
+        reading: Once set, it reads what has been sent all the same, to the end of the connection.
+        ended: Set at that end.
+    """
+
+    def __init__(self):
+        self.port, self.reading, self.ended = 0, asyncio.Event(), asyncio.Event()
+
+    async def refuse(self, reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(REFUSAL)
+        await self.reading.wait()
+        while await reader.read(1 << 20):
+            pass
+        writer.transport.abort()
+        self.ended.set()
+
+    @asynccontextmanager
+    async def serving(self):
+        async with await asyncio.start_server(self.refuse, "127.0.0.1", 0) as server:
+            self.port = server.sockets[0].getsockname()[1]
+            yield
+            self.reading.set()
+            await self.ended.wait()
+
+
+class KeepingConnector(Connector):
+    """So that transports that have ended are still there when it is closed."""
+
+    kept = None
+
+    async def connect(self, *args, **options):
+        connection = await super().connect(*args, **options)
+        self.kept = connection.transport
+        return connection
+
+
+async def refused_upload(connector, *, read_later):
+    """How many connections there are before and after the session is closed."""
+    server = RefusingServer()
+    async with server.serving():
+        async with aiohttp.ClientSession(connector=connector()) as session:
+            body = BufferBody(MORE_THAN_SOCKETS_HOLD, 5)
+            async with session.put(f"http://127.0.0.1:{server.port}", data=body) as response:
+                assert response.status == 403
+            if read_later:
+                server.reading.set()
+                await server.ended.wait()
+            before = client_connections(server.port)
+        return before, client_connections(server.port)
+
+
+@LOOPS
+def test_a_body_that_a_server_refuses_to_read_keeps_no_connection_open(loop):
+    with asyncio.Runner(loop_factory=loop) as runner:
+        assert runner.run(refused_upload(Connector, read_later=False)) == (1, 0)
+
+
+@LOOPS
+def test_connections_that_have_ended_by_themselves_are_let_alone(loop):
+    with asyncio.Runner(loop_factory=loop) as runner:
+        assert runner.run(refused_upload(KeepingConnector, read_later=True)) == (0, 0)
