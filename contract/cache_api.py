@@ -99,6 +99,7 @@ class HolderStatus(msgspec.Struct, frozen=True):
         complete: The URIs of those that it serves.
         problems: Why others cannot be fetched.
         served_bytes: Of files, sent to readers since the start.
+        readers: Who reads at this moment: `NAMESPACE/POD`, or an address where there are no tokens.
         format: Version of this document.
     """
 
@@ -107,6 +108,7 @@ class HolderStatus(msgspec.Struct, frozen=True):
     complete: tuple[str, ...]
     problems: tuple[Problem, ...] = ()
     served_bytes: int = 0
+    readers: tuple[str, ...] = ()
     format: int = FORMAT
 
 

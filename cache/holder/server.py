@@ -8,6 +8,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from podferry.cache.holder.active_readers import ActiveReaders
 from podferry.cache.holder.file_response import send_file, sent_bytes
 from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.holder.readers import Readers, refusal_status
@@ -17,6 +18,8 @@ from podferry.contract.errors import FerryError, Problem
 from podferry.contract.versioned_json import encode_json
 
 JSON = "application/json"
+READING = (cache_api.DATASET_PATH, cache_api.FILES_PATH)
+"""Where the paths of readers' requests begin."""
 RETRY_AFTER = {"Retry-After": str(cache_api.RETRY_AFTER_SECONDS)}
 
 
@@ -31,6 +34,7 @@ class HolderServer:
 
     def __init__(self, stages: Sequence[HolderStage], node: str, readers: Readers | None = None) -> None:
         self._stages, self._node, self._readers = stages, node, readers
+        self._active = ActiveReaders()
         self.served_bytes = 0
 
     def application(self) -> web.Application:
@@ -44,12 +48,17 @@ class HolderServer:
 
     @web.middleware
     async def _authorize(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        name = request.remote or ""
         if self._readers is not None and request.path != cache_api.HEALTH_PATH:
             try:
-                await self._readers.check(_authorization(request))
+                reader = await self._readers.check(_authorization(request))
             except FerryError as error:
                 return _json(refusal_status(error), Refusal(error.problems))
-        return await handler(request)
+            name = f"{reader.namespace}/{reader.pod}"
+        if not request.path.startswith(READING):
+            return await handler(request)
+        with self._active.request(name):
+            return await handler(request)
 
     async def dataset(self, request: web.Request) -> web.Response:
         """The manifest and checksums of a dataset; waits until the holder has it."""
@@ -86,7 +95,8 @@ class HolderServer:
         problems = tuple(problem for failure in failures for problem in failure.problems)
         complete = tuple(stage.uri for stage in self._stages if stage.complete is not None)
         datasets = tuple(stage.status for stage in self._stages)
-        return _json(200, HolderStatus(self._node, datasets, complete, problems, self.served_bytes))
+        readers = self._active.names()
+        return _json(200, HolderStatus(self._node, datasets, complete, problems, self.served_bytes, readers))
 
     async def health(self, _: web.Request) -> web.Response:
         """The process runs."""

@@ -103,6 +103,12 @@ class CacheReport(msgspec.Struct, frozen=True):
         return min((one.free_bytes for one in self.holders if one.status), default=0)
 
     @property
+    def readers(self) -> tuple[str, ...]:
+        """Who reads from a holder at this moment, other holders left out."""
+        found = {name for one in self.holders if one.status for name in one.status.readers}
+        return tuple(sorted(found - {f"{self.namespace}/{one.pod}" for one in self.holders}))
+
+    @property
     def phase(self) -> Phase:
         """Of all holders together."""
         phases = {one.phase for one in self.holders}

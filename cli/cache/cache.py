@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from podferry.cli.cache.create import create
+from podferry.cli.cache.delete import delete
 from podferry.cli.cache.serve import serve
 from podferry.cli.cache.status import status
 
@@ -15,5 +16,7 @@ def command() -> None:
 
 
 command.add_command(create)
+command.add_command(delete)
 command.add_command(serve)
 command.add_command(status)
+command.add_command(status, "ls")  # as for datasets and checkpoints

@@ -12,6 +12,7 @@ import yaml
 from podferry.cache.manifests.cache_file import CacheFile, read_cache_file
 from podferry.cache.manifests.cache_spec import CacheSpec, parse_cache_name
 from podferry.cache.manifests.manifests import manifests
+from podferry.cli.cache.cache_args import NAMESPACE
 from podferry.cli.options.param_types import ParsedParam
 from podferry.cli.yaml_documents import read_documents, read_text
 from podferry.contract.annotation_values import parse_endpoint, parse_region, parse_size
@@ -21,7 +22,7 @@ from podferry.contract.spec import Access, Medium
 from podferry.sidecar.runtime.messages import print_problems
 
 LABEL = re.compile(r"([^=\s]+)=([^=\s]*)")
-DEFAULTS = {"namespace": "podferry", "image": "podferry:0.1.0", "size": None}
+DEFAULTS = {"namespace": NAMESPACE, "image": "podferry:0.1.0", "size": None}
 ACCESS = ("secret", "endpoint", "region")
 
 
@@ -54,7 +55,7 @@ def _parse_label(text: str) -> tuple[str, str]:
     callback=lambda _, __, pairs: dict(pairs),
     help="Label of these nodes. Repeatable.",
 )
-@click.option("--namespace", "-n", help=f"Where the holders run.  [default: {DEFAULTS['namespace']}]")
+@click.option("--namespace", "-n", help=f"Where the holders run.  [default: {NAMESPACE}]")
 @click.option(
     "--readers",
     metavar="NAMESPACE",

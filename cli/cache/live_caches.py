@@ -72,3 +72,10 @@ class LiveCaches:
             return HolderReport(name, node, msgspec.json.decode(data, type=HolderStatus))
         except (FerryError, msgspec.MsgspecError) as error:
             return HolderReport(name, node, None, f"{name} does not respond: {error}")
+
+
+def no_cache(namespace: str | None, name: str | None) -> NotFound:
+    """The error that there is none."""
+    where = f"the namespace {namespace}" if namespace else "the cluster"
+    remedy = "Create one with podferry cache create"
+    return NotFound.of(f"there is no cache{f' {name}' if name else ''} in {where}", "", remedy)

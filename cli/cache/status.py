@@ -10,11 +10,10 @@ from datetime import UTC, datetime
 import click
 
 from podferry.cache.report.cache_report import CacheReport
-from podferry.cli.cache.live_caches import LiveCaches
+from podferry.cli.cache.live_caches import LiveCaches, no_cache
 from podferry.cli.live_cluster import LiveCluster
 from podferry.cli.options.cluster_options import cluster_options
 from podferry.cli.output import format_age, print_json, print_table
-from podferry.contract.errors import NotFound
 from podferry.contract.quantity import format_bytes
 from podferry.sidecar.runtime.messages import print_message
 
@@ -51,9 +50,7 @@ def status(
     while True:
         found = live.reports(namespace, name)
         if not found:
-            where = f"the namespace {namespace}" if namespace else "the cluster"
-            remedy = "Create one with podferry cache create"
-            raise NotFound.of(f"there is no cache{f' {name}' if name else ''} in {where}", "", remedy)
+            raise no_cache(namespace, name)
         if found != shown:
             _print(found, output)
         if not watch:

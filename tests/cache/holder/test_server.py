@@ -5,6 +5,7 @@ import pytest
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
+from podferry.cache.holder import active_readers
 from podferry.cache.holder.readers import Readers
 from podferry.cache.holder.server import HolderServer
 from podferry.contract.cache_api import (
@@ -137,3 +138,12 @@ async def test_readers_need_a_token_except_for_the_probe(content, tmp_path):
         async with session.get(HEALTH_PATH) as response:
             assert response.status == 200
     await stage.close()
+
+
+async def test_readers_are_those_that_read(site, content, monkeypatch):
+    monkeypatch.setattr(active_readers, "LINGER_SECONDS", 1e9)
+    stage, get = site
+    await stage.fill()
+    assert msgspec.json.decode((await get(STATUS_PATH))[1], type=HolderStatus).readers == ()
+    await get(dataset_path(str(content.uri), 0))
+    assert msgspec.json.decode((await get(STATUS_PATH))[1], type=HolderStatus).readers == ("127.0.0.1",)

@@ -52,3 +52,11 @@ def test_a_report_from_the_objects():
     service = {"metadata": {"namespace": "team", "labels": labels, "annotations": annotations}}
     report = cache_report(service, {"spec": {"replicas": 2}}, (FULL,), 5.0)
     assert report == CacheReport("digits", "team", "s3://b/c", 2, (FULL,), 5.0)
+
+
+def test_readers_of_all_holders_without_the_holders():
+    def read_by(pod, *readers):
+        return HolderReport(pod, "n", HolderStatus("n", (), (), readers=readers))
+
+    holders = (read_by("h-0", "team/h-1", "team/b"), read_by("h-1", "team/b", "lab/a"), SILENT)
+    assert CacheReport("c", "team", "s3://b/c", 3, holders).readers == ("lab/a", "team/b")

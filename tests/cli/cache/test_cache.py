@@ -1,4 +1,11 @@
 def test_its_verbs(podferry):
     said = podferry("cache", "--help")
     assert said.code == 0
-    assert "serve" in said.out
+    for verb in ("create", "delete", "ls", "serve", "status"):
+        assert f"\n  {verb} " in said.out
+
+
+def test_ls_is_status(podferry, api):
+    said = podferry("cache", "ls", "--kubeconfig", api.kubeconfig)
+    assert (said.code, len(said.out.splitlines())) == (0, 3)
+    assert said.out.startswith("NAME")

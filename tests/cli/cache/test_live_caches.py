@@ -1,15 +1,13 @@
-from podferry.cli.cache.live_caches import LiveCaches
+from podferry.cli.cache.live_caches import LiveCaches, no_cache
 from podferry.cli.live_cluster import LiveCluster
-from tests.cli.cache.test_status import ApiServer, kubeconfig
-
-__all__ = ["kubeconfig"]
 
 
-def test_a_name_and_a_namespace_select(kubeconfig, monkeypatch):
-    asked = []
-    monkeypatch.setattr(ApiServer, "log_message", lambda self, *_: asked.append(self.path))
-    monkeypatch.setattr(ApiServer, "log_request", lambda self, *_: asked.append(self.path))
-    assert [one.name for one in LiveCaches(LiveCluster(str(kubeconfig))).reports("team", "digits")] == [
-        "digits"
-    ]
-    assert asked[0] == "/api/v1/namespaces/team/services?labelSelector=podferry.io%2Fcache%3Ddigits"
+def test_a_name_and_a_namespace_select(api):
+    [report] = LiveCaches(LiveCluster(str(api.kubeconfig))).reports("team", "digits")
+    assert (report.name, report.namespace, report.readers) == ("digits", "team", ())
+    assert api.asked[0] == "GET /api/v1/namespaces/team/services?labelSelector=podferry.io%2Fcache%3Ddigits"
+
+
+def test_what_is_not_there_is_named():
+    assert "there is no cache digits in the namespace team" in str(no_cache("team", "digits"))
+    assert "there is no cache in the cluster" in str(no_cache(None, None))

@@ -1,0 +1,25 @@
+"""Arguments that verbs for one cache share."""
+
+from __future__ import annotations
+
+import click
+
+from podferry.cache.manifests.cache_spec import parse_cache_name
+from podferry.cli.options.cluster_options import cluster_options
+from podferry.cli.options.named_options import Verb, add_options
+from podferry.cli.options.param_types import ParsedParam
+
+NAMESPACE = "podferry"
+"""Where `podferry cache create` puts holders unless another one is given."""
+
+
+def cache_args(verb: Verb) -> Verb:
+    """Add NAME, --namespace and the options for reaching the cluster."""
+    options = (
+        click.argument("name", type=ParsedParam("NAME", parse_cache_name)),
+        click.option(
+            "--namespace", "-n", default=NAMESPACE, show_default=True, help="Where its holders run."
+        ),
+        cluster_options,
+    )
+    return add_options(verb, options)

@@ -1,0 +1,65 @@
+"""Finds and removes the objects of a cache in a live cluster."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import NamedTuple
+
+from podferry.cli.live_cluster import Json, LiveCluster, scope
+from podferry.contract.cache_api import CACHE_LABEL
+from podferry.contract.errors import NotFound
+
+NAMESPACED = {
+    "Service": ("/api/v1", "services"),
+    "StatefulSet": ("/apis/apps/v1", "statefulsets"),
+    "ServiceAccount": ("/api/v1", "serviceaccounts"),
+}
+"""The kinds of a cache's objects, in the order of their removal: without the Service, the webhook gives the
+cache to no further pod."""
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+CLUSTER_WIDE = {"ClusterRoleBinding": (RBAC, "clusterrolebindings")}
+"""Their names and subjects have the namespace."""
+
+
+class LiveObject(NamedTuple):
+    """An object of a cache: its kind, its name, and its path at the API server."""
+
+    kind: str
+    name: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.lower()}/{self.name}"
+
+
+def find_objects(cluster: LiveCluster, namespace: str, name: str) -> list[LiveObject]:
+    """The objects that `podferry cache create` has rendered for a cache, found by their label.
+
+    Not the ClusterRole: all caches share it.
+    """
+    found: list[LiveObject] = []
+    for kind, (api, plural) in NAMESPACED.items():
+        path, action = f"{api}/namespaces/{namespace}/{plural}", f"list {kind}s in {scope(namespace)}"
+        names = [one["metadata"]["name"] for one in _labelled(cluster, path, action, name)]
+        found += [LiveObject(kind, one, f"{path}/{one}") for one in names]
+    for kind, (api, plural) in CLUSTER_WIDE.items():
+        path = f"{api}/{plural}"
+        objects = _labelled(cluster, path, f"list {kind}s", name)
+        names = [one["metadata"]["name"] for one in objects if _binds(one, namespace)]
+        found += [LiveObject(kind, one, f"{path}/{one}") for one in names]
+    return found
+
+
+def remove_object(cluster: LiveCluster, thing: LiveObject) -> None:
+    """Remove it; nothing happens if it is gone already."""
+    with suppress(NotFound):
+        cluster.request("DELETE", thing.path, f"delete {thing.kind}s")
+
+
+def _labelled(cluster: LiveCluster, path: str, action: str, name: str) -> list[Json]:
+    found: list[Json] = cluster.get(path, action, labelSelector=f"{CACHE_LABEL}={name}")["items"]
+    return found
+
+
+def _binds(binding: Json, namespace: str) -> bool:
+    return any(one.get("namespace") == namespace for one in binding.get("subjects") or ())

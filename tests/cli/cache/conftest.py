@@ -1,0 +1,28 @@
+"""Caches of a cluster, as `podferry cache create` renders them."""
+
+import msgspec
+import pytest
+
+from podferry.cache.manifests.cache_spec import CacheSpec
+from podferry.cache.manifests.manifests import manifests
+from podferry.contract.cache_api import CACHE_LABEL, STATUS_PATH, HolderStatus
+from tests.support.live_api import live_api
+
+
+@pytest.fixture
+def api(tmp_path):
+    """An API server with two caches of one name, each with a holder that runs."""
+    with live_api(tmp_path) as api:
+        for namespace in ("podferry", "team"):
+            for document in manifests(CacheSpec("digits", namespace, "s3://b/c", 1 << 20, "image")):
+                api.add(document)
+            metadata = {"name": f"{namespace}-0", "namespace": namespace, "labels": {CACHE_LABEL: "digits"}}
+            api.add({"kind": "Pod", "metadata": metadata, "spec": {"nodeName": "n1"}})
+            status = HolderStatus("n1", (), ("s3://b/c",), readers=(f"{namespace}/{namespace}-0",))
+            say(api, f"{namespace}-0", status)
+        yield api
+
+
+def say(api, pod, status):
+    """Have a holder report a status."""
+    api.holders[f"GET {pod} {STATUS_PATH}"] = lambda _: (200, msgspec.json.encode(status))

@@ -1,0 +1,63 @@
+from podferry.cli.cache import delete
+from podferry.contract.cache_api import HolderStatus
+from tests.cli.cache.conftest import say
+
+REMOVED = [
+    "service/podferry-cache-digits",
+    "statefulset/podferry-cache-digits",
+    "serviceaccount/podferry-cache-digits",
+    "clusterrolebinding/podferry-cache-digits-podferry",
+]
+READ = HolderStatus("n1", (), ("s3://b/c",), readers=("team/train-0", "podferry/podferry-0"))
+
+
+def names(api):
+    return {path.rpartition("/")[2] for path in api.objects if "/pods/" not in path}
+
+
+def test_it_removes_what_create_has_made(podferry, api):
+    said = podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.splitlines() == [f"{one} removed" for one in REMOVED]
+    assert {path for path in api.objects if "/podferry/" in path} == {
+        "/api/v1/namespaces/podferry/pods/podferry-0"
+    }
+    assert names(api) == {"podferry-cache", "podferry-cache-digits", "podferry-cache-digits-team"}
+    said = podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig)
+    assert said.code == 1
+    assert "there is no cache digits in the namespace podferry" in said.err
+
+
+def test_a_dry_run_changes_nothing(podferry, api):
+    before = dict(api.objects)
+    said = podferry("cache", "delete", "digits", "--dry-run", "--kubeconfig", api.kubeconfig)
+    assert said.out.splitlines() == [f"{one} would be removed" for one in REMOVED]
+    assert api.objects == before
+
+
+def test_it_is_refused_while_pods_read(podferry, api):
+    say(api, "podferry-0", READ)
+    before = dict(api.objects)
+    said = podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig)
+    assert (said.code, said.out) == (1, "")
+    assert "the cache is in use by 1 pod (team/train-0)" in said.err
+    assert "--force" in said.err
+    assert api.objects == before
+    said = podferry("cache", "delete", "digits", "--force", "--kubeconfig", api.kubeconfig)
+    assert said.code == 0
+    assert len(api.objects) < len(before)
+
+
+def test_few_of_many_readers_are_named(podferry, api):
+    readers = tuple(f"team/train-{number}" for number in range(delete.SHOWN_READERS + 1))
+    say(api, "podferry-0", HolderStatus("n1", (), (), readers=readers))
+    said = podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig)
+    assert "by 6 pods" in said.err
+    assert "team/train-4, …" in said.err
+
+
+def test_a_holder_that_does_not_respond_is_named(podferry, api):
+    api.holders.clear()
+    said = podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig)
+    assert said.code == 0
+    assert "podferry-0 does not respond" in said.err
