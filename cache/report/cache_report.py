@@ -14,6 +14,8 @@ from podferry.contract.cache_api import CACHE_LABEL, SOURCE_ANNOTATION, HolderSt
 class Phase(StrEnum):
     """What a reader can expect."""
 
+    EMPTY = "Empty"
+    """It has been cleared, and no holder runs. Readers take the source."""
     PENDING = "Pending"
     """No holder responds."""
     FILLING = "Filling"
@@ -111,6 +113,8 @@ class CacheReport(msgspec.Struct, frozen=True):
     @property
     def phase(self) -> Phase:
         """Of all holders together."""
+        if not self.wanted and not self.holders:
+            return Phase.EMPTY
         phases = {one.phase for one in self.holders}
         if phases == {Phase.READY} and self.ready >= self.wanted:
             return Phase.READY

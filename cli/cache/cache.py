@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from podferry.cli.cache.clear import clear
 from podferry.cli.cache.create import create
 from podferry.cli.cache.delete import delete
 from podferry.cli.cache.serve import serve
 from podferry.cli.cache.status import status
+from podferry.cli.cache.warmup import warmup
 
 
 @click.group()
@@ -15,8 +17,10 @@ def command() -> None:
     """Fetch a dataset once, and serve it to the pods near it."""
 
 
+command.add_command(clear)
 command.add_command(create)
 command.add_command(delete)
 command.add_command(serve)
 command.add_command(status)
 command.add_command(status, "ls")  # as for datasets and checkpoints
+command.add_command(warmup)

@@ -11,10 +11,13 @@ import msgspec
 from podferry.cache.report.cache_report import CacheReport, HolderReport, cache_report
 from podferry.cli.live_cluster import Json, LiveCluster, scope
 from podferry.contract.cache_api import AUDIENCE, CACHE_LABEL, PORT, STATUS_PATH, TOKEN_HEADER, HolderStatus
-from podferry.contract.errors import FerryError, NotFound
+from podferry.contract.errors import FerryError, NotFound, Refused
+from podferry.contract.quantity import count_of
+from podferry.sidecar.runtime.messages import print_message
 
 TOKEN_SECONDS = 600
 """The least that Kubernetes allows."""
+SHOWN_READERS = 5
 
 
 class LiveCaches:
@@ -31,6 +34,13 @@ class LiveCaches:
         services = self._cluster.get(f"/api/v1{where}/services", action, labelSelector=selector)["items"]
         return [self._report(service) for service in services]
 
+    def report(self, namespace: str, name: str) -> CacheReport:
+        """The cache of this name; raises `NotFound` if there is none."""
+        found = self.reports(namespace, name)
+        if not found:
+            raise no_cache(namespace, name)
+        return found[0]
+
     def _report(self, service: Json) -> CacheReport:
         metadata = service["metadata"]
         namespace, name = metadata["namespace"], metadata["name"]
@@ -45,11 +55,10 @@ class LiveCaches:
         return cache_report(service, workload, holders, created)
 
     def _pods(self, namespace: str, name: str) -> Sequence[Json]:
+        """Those that are not being deleted: what these have is lost."""
         path, action = f"/api/v1/namespaces/{namespace}/pods", f"list pods in {scope(namespace)}"
-        found: Sequence[Json] = self._cluster.get(path, action, labelSelector=f"{CACHE_LABEL}={name}")[
-            "items"
-        ]
-        return found
+        found = self._cluster.get(path, action, labelSelector=f"{CACHE_LABEL}={name}")["items"]
+        return [one for one in found if "deletionTimestamp" not in one["metadata"]]
 
     def _holders(self, namespace: str, account: str, pods: Sequence[Json]) -> tuple[HolderReport, ...]:
         token = self._token(namespace, account)
@@ -79,3 +88,14 @@ def no_cache(namespace: str | None, name: str | None) -> NotFound:
     where = f"the namespace {namespace}" if namespace else "the cluster"
     remedy = "Create one with podferry cache create"
     return NotFound.of(f"there is no cache{f' {name}' if name else ''} in {where}", "", remedy)
+
+
+def refuse_if_read(report: CacheReport) -> None:
+    """Raise `Refused` while pods read from a cache; holders that do not respond are named."""
+    for problem in dict.fromkeys(one.problem for one in report.holders if one.problem):
+        print_message(problem, "yellow")
+    readers = report.readers
+    if readers:
+        shown = ", ".join(readers[:SHOWN_READERS]) + (", …" if len(readers) > SHOWN_READERS else "")
+        what = f"the cache is in use by {count_of(len(readers), 'pod')}"
+        raise Refused.of(what, shown, "Wait until they have started, or give --force")

@@ -34,6 +34,7 @@ class LiveApi:
         holders: Answers of holders: status and document, by `METHOD POD PATH`.
         asked: `METHOD PATH?QUERY` of each request.
         failure: The status of every answer, if it is set.
+        on_patch: Called with each object that was patched.
         kubeconfig: The file that names the server.
     """
 
@@ -43,6 +44,7 @@ class LiveApi:
         self.holders: dict[str, Callable[[Json], tuple[int, bytes]]] = {}
         self.asked: list[str] = []
         self.failure: int | None = None
+        self.on_patch: Callable[[Json], None] = lambda _: None
 
     def add(self, document: Json) -> None:
         """Add an object."""
@@ -66,12 +68,26 @@ class LiveApi:
             return 201, json.dumps({"status": {"token": TOKEN}}).encode()
         if path in self.objects:
             found = self.objects.pop(path) if method == "DELETE" else self.objects[path]
+            if method == "PATCH":
+                _merge(found, body)
+                self.on_patch(found)
             return 200, json.dumps(found).encode()
         if path.rpartition("/")[2] not in {plural.rpartition("}")[2] for plural in PLURALS.values()}:
             return 404, b"{}"
         label = query.get("labelSelector", "").partition("=")
         items = [one for place, one in self.objects.items() if _listed(place, path, one, label)]
         return 200, json.dumps({"items": items}).encode()
+
+
+def _merge(thing: Json, patch: Json) -> None:
+    """As RFC 7396."""
+    for key, value in patch.items():
+        if isinstance(value, dict):
+            _merge(thing.setdefault(key, {}), value)
+        elif value is None:
+            thing.pop(key, None)
+        else:
+            thing[key] = value
 
 
 def _listed(place: str, path: str, item: Json, label: tuple[str, str, str]) -> bool:
@@ -103,6 +119,9 @@ def live_api(directory: Path) -> Iterator[LiveApi]:
             self.respond()
 
         def do_DELETE(self) -> None:
+            self.respond()
+
+        def do_PATCH(self) -> None:
             self.respond()
 
         def log_message(self, *_: object) -> None:

@@ -20,6 +20,8 @@ FAILED = holder(0, 0, problems=(Problem("the bucket is missing"),))
 @pytest.mark.parametrize(
     ("wanted", "holders", "phase"),
     [
+        (0, (), Phase.EMPTY),
+        (0, (FULL,), Phase.READY),
         (1, (), Phase.PENDING),
         (1, (SILENT,), Phase.PENDING),
         (1, (HALF,), Phase.FILLING),

@@ -16,11 +16,16 @@ def api(tmp_path):
         for namespace in ("podferry", "team"):
             for document in manifests(CacheSpec("digits", namespace, "s3://b/c", 1 << 20, "image")):
                 api.add(document)
-            metadata = {"name": f"{namespace}-0", "namespace": namespace, "labels": {CACHE_LABEL: "digits"}}
-            api.add({"kind": "Pod", "metadata": metadata, "spec": {"nodeName": "n1"}})
+            add_pod(api, namespace, f"{namespace}-0")
             status = HolderStatus("n1", (), ("s3://b/c",), readers=(f"{namespace}/{namespace}-0",))
             say(api, f"{namespace}-0", status)
         yield api
+
+
+def add_pod(api, namespace, name, node="n1"):
+    """Add a holder's pod."""
+    metadata = {"name": name, "namespace": namespace, "labels": {CACHE_LABEL: "digits"}}
+    api.add({"kind": "Pod", "metadata": metadata, "spec": {"nodeName": node}})
 
 
 def say(api, pod, status):

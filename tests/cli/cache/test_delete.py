@@ -1,4 +1,4 @@
-from podferry.cli.cache import delete
+from podferry.cli.cache import live_caches
 from podferry.contract.cache_api import HolderStatus
 from tests.cli.cache.conftest import say
 
@@ -49,7 +49,7 @@ def test_it_is_refused_while_pods_read(podferry, api):
 
 
 def test_few_of_many_readers_are_named(podferry, api):
-    readers = tuple(f"team/train-{number}" for number in range(delete.SHOWN_READERS + 1))
+    readers = tuple(f"team/train-{number}" for number in range(live_caches.SHOWN_READERS + 1))
     say(api, "podferry-0", HolderStatus("n1", (), (), readers=readers))
     said = podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig)
     assert "by 6 pods" in said.err

@@ -1,0 +1,57 @@
+"""`podferry cache warmup`: waits until every holder has the dataset."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import click
+
+from podferry.cache.report.cache_report import CacheReport, Phase
+from podferry.cli.cache.cache_args import cache_args
+from podferry.cli.cache.live_caches import LiveCaches
+from podferry.cli.cache.live_workload import LiveWorkload
+from podferry.cli.live_cluster import LiveCluster
+from podferry.cli.options.param_types import SECONDS
+from podferry.contract.errors import PermanentError, Problem, Unavailable
+from podferry.contract.quantity import count_of, format_bytes
+from podferry.sidecar.control.progress_bar import progress_bar
+
+POLL_SECONDS = 2.0
+PATIENCE_SECONDS = 3600.0
+
+
+@click.command()
+@cache_args
+@click.option("--timeout", type=SECONDS, default=PATIENCE_SECONDS, help="How long to wait.")
+def warmup(name: str, namespace: str, kubeconfig: str | None, context: str | None, timeout: float) -> None:
+    """Start the holders of the cache NAME if they were stopped, and wait until each has the dataset.
+
+    Ends with an error if the dataset cannot be fetched, or the time is over. If interrupted, run it again.
+    """
+    cluster = LiveCluster(kubeconfig, context)
+    caches = LiveCaches(cluster)
+    caches.report(namespace, name)
+    LiveWorkload(cluster, namespace, name).start()
+    with progress_bar("fetching") as on_progress:
+        report = _wait(lambda: caches.report(namespace, name), timeout, on_progress)
+    holders = count_of(report.ready, "holder")
+    click.echo(f"{name}: {holders} with {format_bytes(report.total_bytes)} each")
+
+
+def _wait(
+    read: Callable[[], CacheReport], seconds: float, on_progress: Callable[[int, int], None]
+) -> CacheReport:
+    until = time.monotonic() + seconds
+    while True:
+        report = read()
+        on_progress(sum(one.cached_bytes for one in report.holders), report.total_bytes * report.wanted)
+        if report.phase is Phase.READY:
+            return report
+        problems = [Problem(text.removesuffix(".")) for text in report.problems]
+        if report.phase is Phase.FAILED:
+            raise PermanentError(*problems)
+        if time.monotonic() > until:
+            what = f"the dataset is complete at {report.ready} of {count_of(report.wanted, 'holder')}"
+            raise Unavailable(Problem(what, f"after {seconds:g} s", "Wait longer with --timeout"), *problems)
+        time.sleep(POLL_SECONDS)

@@ -1,0 +1,74 @@
+import msgspec
+import pytest
+
+from podferry.cli.cache import warmup as module
+from podferry.contract.cache_api import STATUS_PATH, HolderStatus
+from podferry.contract.errors import Problem
+from podferry.contract.status import DatasetStatus
+from tests.cli.cache.conftest import add_pod, say
+
+SOURCE = "s3://b/c"
+HALF = HolderStatus("n1", (DatasetStatus(SOURCE, "/x", bytes=2048, bytes_done=1024),), ())
+FULL = HolderStatus("n1", (DatasetStatus(SOURCE, "/x", bytes=2048, bytes_done=2048),), (SOURCE,))
+BROKEN = HolderStatus("n1", (DatasetStatus(SOURCE, "/x"),), (), (Problem("the bucket is missing"),))
+PODS = "/api/v1/namespaces/podferry/pods/podferry-0"
+WORKLOAD = "/apis/apps/v1/namespaces/podferry/statefulsets/podferry-cache-digits"
+
+
+@pytest.fixture
+def warmup(podferry, api, monkeypatch):
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.0)
+    return lambda *words: podferry("cache", "warmup", "digits", *words, "--kubeconfig", api.kubeconfig)
+
+
+def test_it_waits_until_each_holder_has_the_dataset(warmup, api):
+    answers = iter([HALF, HALF, FULL])
+    last = [HALF]
+
+    def status(_):
+        last[0] = next(answers, last[0])
+        return 200, msgspec.json.encode(last[0])
+
+    api.holders[f"GET podferry-0 {STATUS_PATH}"] = status
+    said = warmup()
+    assert (said.code, said.out) == (0, "digits: 1 holder with 2.0 KiB each\n")
+    assert next(answers, None) is None
+
+
+def test_an_empty_cache_starts_again(warmup, podferry, api):
+    say(api, "podferry-0", FULL)
+    podferry("cache", "clear", "digits", "--empty", "--kubeconfig", api.kubeconfig)
+    del api.objects[PODS]
+    listed = podferry("cache", "ls", "digits", "-n", "podferry", "--kubeconfig", api.kubeconfig)
+    assert "Empty" in listed.out
+    api.on_patch = lambda _: add_pod(api, "podferry", "podferry-0")
+    assert warmup().code == 0
+    assert api.objects[WORKLOAD]["spec"]["replicas"] == 1
+
+
+def test_a_pod_that_ends_does_not_count(warmup, api):
+    say(api, "podferry-0", FULL)
+    api.objects[PODS]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    said = warmup("--timeout", "0.01")
+    assert said.code == 1
+    assert "the dataset is complete at 0 of 1 holder" in said.err
+
+
+def test_a_dataset_that_cannot_be_fetched(warmup, api):
+    say(api, "podferry-0", BROKEN)
+    said = warmup()
+    assert (said.code, said.out) == (1, "")
+    assert "the bucket is missing" in said.err
+
+
+def test_the_time_is_over(warmup, api):
+    say(api, "podferry-0", HALF)
+    said = warmup("--timeout", "0.01")
+    assert said.code == 1
+    assert "the dataset is complete at 0 of 1 holder (after 0.01 s). Wait longer with --timeout" in said.err
+
+
+def test_no_such_cache(warmup, podferry, api):
+    said = podferry("cache", "warmup", "other", "--kubeconfig", api.kubeconfig)
+    assert said.code == 1
+    assert "there is no cache other" in said.err
