@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
-from weakref import WeakSet
 
 import aiohttp
 
@@ -18,13 +17,14 @@ class Connector(aiohttp.TCPConnector):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._opened = WeakSet[asyncio.Transport]()
+        self._opened = set[asyncio.Transport]()
 
     async def connect(self, *args: Any, **options: Any) -> Any:
         """See `aiohttp.BaseConnector.connect`."""
         connection = await super().connect(*args, **options)
-        if connection.transport is not None:
-            self._opened.add(connection.transport)
+        transport = connection.transport
+        if transport is not None and transport not in self._opened:
+            self._opened = {transport, *filter(_is_open, self._opened)}
         return connection
 
     async def close(self, *, abort_ssl: bool = False) -> None:

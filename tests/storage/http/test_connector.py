@@ -9,11 +9,13 @@ import uvloop
 
 from podferry.storage.http.connector import Connector
 from podferry.storage.http.plain_session import BufferBody
+from podferry.storage.network.tls import tls_context
 from tests.support.client_connections import client_connections
 
 REFUSAL = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 MORE_THAN_SOCKETS_HOLD = bytes(64 << 20)
 LOOPS = pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+"""Their transports differ, those of TLS too."""
 
 
 class RefusingServer:
@@ -25,7 +27,8 @@ class RefusingServer:
         ended: Set at that end.
     """
 
-    def __init__(self):
+    def __init__(self, tls):
+        self._tls = tls
         self.port, self.reading, self.ended = 0, asyncio.Event(), asyncio.Event()
 
     async def refuse(self, reader, writer):
@@ -39,7 +42,7 @@ class RefusingServer:
 
     @asynccontextmanager
     async def serving(self):
-        async with await asyncio.start_server(self.refuse, "127.0.0.1", 0) as server:
+        async with await asyncio.start_server(self.refuse, "127.0.0.1", 0, ssl=self._tls) as server:
             self.port = server.sockets[0].getsockname()[1]
             yield
             self.reading.set()
@@ -57,13 +60,23 @@ class KeepingConnector(Connector):
         return connection
 
 
-async def refused_upload(connector, *, read_later):
+@pytest.fixture(params=["plain", "TLS"])
+def tls(request, private_ca):
+    """Contexts of a client and of a server, or no contexts."""
+    if request.param == "plain":
+        return True, None
+    return tls_context(private_ca.pem), private_ca.server_context("127.0.0.1")
+
+
+async def refused_upload(connector, tls, *, read_later):
     """How many connections there are before and after the session is closed."""
-    server = RefusingServer()
+    client_tls, server_tls = tls
+    server = RefusingServer(server_tls)
     async with server.serving():
-        async with aiohttp.ClientSession(connector=connector()) as session:
+        async with aiohttp.ClientSession(connector=connector(ssl=client_tls)) as session:
+            scheme = "https" if server_tls else "http"
             body = BufferBody(MORE_THAN_SOCKETS_HOLD, 5)
-            async with session.put(f"http://127.0.0.1:{server.port}", data=body) as response:
+            async with session.put(f"{scheme}://127.0.0.1:{server.port}", data=body) as response:
                 assert response.status == 403
             if read_later:
                 server.reading.set()
@@ -73,12 +86,12 @@ async def refused_upload(connector, *, read_later):
 
 
 @LOOPS
-def test_a_body_that_a_server_refuses_to_read_keeps_no_connection_open(loop):
+def test_a_body_that_a_server_refuses_to_read_keeps_no_connection_open(loop, tls):
     with asyncio.Runner(loop_factory=loop) as runner:
-        assert runner.run(refused_upload(Connector, read_later=False)) == (1, 0)
+        assert runner.run(refused_upload(Connector, tls, read_later=False)) == (1, 0)
 
 
 @LOOPS
-def test_connections_that_have_ended_by_themselves_are_let_alone(loop):
+def test_connections_that_have_ended_by_themselves_are_let_alone(loop, tls):
     with asyncio.Runner(loop_factory=loop) as runner:
-        assert runner.run(refused_upload(KeepingConnector, read_later=True)) == (0, 0)
+        assert runner.run(refused_upload(KeepingConnector, tls, read_later=True)) == (0, 0)
