@@ -104,6 +104,7 @@ KIND_BY_STATUS = {
     410: "gone",
     412: "changed",
     416: "range",
+    423: "locked",
     429: "throttled",
     501: "unsupported",
     507: "full",

@@ -77,6 +77,9 @@ ERRORS = {
     "bucket": Rule(BucketNotFound, "there is no bucket {}", "Check the name of the bucket, and the endpoint"),
     "exists": Rule(AlreadyExists, "{} already exists", "Choose another name, or inspect the existing object"),
     "changed": Rule(Changed, "{} has changed since it was listed", "List it again"),
+    "locked": Rule(
+        Unavailable, "another program has locked {}", "Close it there; requests are retried until then"
+    ),
     "throttled": Rule(Throttled, "the store limits the rate of requests for {}", "Try again later"),
     "unreachable": Rule(
         Unavailable,

@@ -17,6 +17,7 @@ from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.errors.translate import StoreLocation, store_error, too_short
 from podferry.storage.http.connector import Connector
 from podferry.storage.http.origin_headers import OriginHeaders
+from podferry.storage.http.sent_once import sent_once
 from podferry.storage.network.settings import Network
 from podferry.storage.network.tls import tls_context
 from podferry.storage.timeouts_and_limits import Limits
@@ -71,7 +72,7 @@ class WebSession:
                 timeout=aiohttp.ClientTimeout(
                     total=None, sock_connect=limits.connect_seconds, sock_read=limits.stall_seconds
                 ),
-                middlewares=(OriginHeaders(self._url, self._headers),),
+                middlewares=(OriginHeaders(self._url, self._headers), sent_once),
                 proxy=proxy.url if proxy else None,
             )
         return self._session

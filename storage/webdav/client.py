@@ -109,9 +109,13 @@ class DavClient(NamedTuple):
         headers = {"Destination": self.url(target), "Overwrite": "T" if overwrite else "F"}
         return await self._send("MOVE", self.url(name), headers, accept=(PRECONDITION_FAILED, LOCKED))
 
-    async def delete(self, name: str) -> None:
-        """Delete a file; nothing happens if there is none."""
-        await self._send("DELETE", self.url(name), accept=(NOT_FOUND,))
+    async def delete(self, name: str, *, accept: tuple[int, ...] = ()) -> int:
+        """Delete a file; nothing happens if there is none.
+
+        Returns:
+            The HTTP status: of success, 404, or one of `accept`.
+        """
+        return await self._send("DELETE", self.url(name), accept=(NOT_FOUND, *accept))
 
     async def _send(
         self,

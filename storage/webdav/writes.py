@@ -170,4 +170,5 @@ class DavWrites:
     async def _discard(self, name: str) -> None:
         with suppress(aiohttp.ClientError, OSError, FerryError):  # the first error counts
             async with asyncio.timeout(self._client.limits.stall_seconds):
-                await self._client.delete(name)
+                # A server may not have noticed yet that the upload was cut.
+                await self._unlocked(lambda: self._client.delete(name, accept=(LOCKED,)))

@@ -19,6 +19,7 @@ from podferry.contract.location_guards import is_metadata_service
 from podferry.storage.errors.translate import StoreLocation, translate
 from podferry.storage.hadoop.errors import hadoop_error
 from podferry.storage.http.connector import Connector
+from podferry.storage.http.sent_once import sent_once
 from podferry.storage.network.settings import Network
 from podferry.storage.network.tls import tls_context
 from podferry.storage.retries import retry_temporary
@@ -143,6 +144,7 @@ class WebHdfsClient:
                 timeout=timeout,
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
+                middlewares=(sent_once,),
             )
         return self._session
 

@@ -31,6 +31,7 @@ def test_every_kind_has_its_message():
         "redirected",
         "page",
         "no page",
+        "locked",
     }
     assert temporary == {"unreachable", "throttled", "full", *others}
 
