@@ -16,7 +16,7 @@ from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.policy.policy import Policy
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs/from-openpai.md", *sorted(ROOT.glob("docs/stores/*.md"))]
+PAGES = [ROOT / "docs/from-openpai.md", ROOT / "docs/from-fluid.md", *sorted(ROOT.glob("docs/stores/*.md"))]
 BLOCK = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 POLICY = Policy(image="registry.example.com/podferry:1", image_volumes=True)
 

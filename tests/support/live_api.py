@@ -128,7 +128,7 @@ def live_api(directory: Path) -> Iterator[LiveApi]:
             """No log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}
     context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
     content = {"clusters": [cluster], "contexts": [context], "users": [{"name": "u", "user": {}}]}
