@@ -27,6 +27,7 @@ SHM_VOLUME = "podferry-shm"
 DATASET_SECRET_VOLUME = "podferry-dataset-secret"  # noqa: S105 - a volume's name
 CHECKPOINT_SECRET_VOLUME = "podferry-checkpoints-secret"  # noqa: S105 - a volume's name
 OUTPUT_SECRET_VOLUME = "podferry-outputs-secret"  # noqa: S105 - a volume's name
+TOKEN_VOLUME = "podferry-cache-token"  # noqa: S105 - a volume's name
 CHECKPOINT_SUBPATH = "files"
 """The trainer's part of the checkpoint volume; hard-link holds are next to it, safe from its `rm -rf`."""
 RESTORED_SUBPATH = "restored"
@@ -149,6 +150,7 @@ def volume_names(spec: FerrySpec) -> Iterator[str]:
     yield from [CHECKPOINT_VOLUME] if spec.checkpoints else []
     yield from [OUTPUT_VOLUME] if spec.outputs else []
     yield from (name for name, _, _ in _secrets(spec))
+    yield TOKEN_VOLUME
 
 
 def has_shm(container: Json) -> bool:

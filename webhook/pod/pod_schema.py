@@ -67,6 +67,16 @@ class _Os(msgspec.Struct):
     name: str | None = None
 
 
+class _PodAffinity(msgspec.Struct):
+    preferred: list[dict[str, Any]] | None = msgspec.field(
+        name="preferredDuringSchedulingIgnoredDuringExecution", default=None
+    )
+
+
+class _Affinity(msgspec.Struct, rename="camel"):
+    pod_affinity: _PodAffinity | None = None
+
+
 class _Spec(msgspec.Struct, rename="camel"):
     containers: list[_PodContainer]
     init_containers: list[_PodContainer] | None = None
@@ -77,6 +87,7 @@ class _Spec(msgspec.Struct, rename="camel"):
     host_network: bool | None = None
     share_process_namespace: bool | None = None
     node_selector: dict[str, str] | None = None
+    affinity: _Affinity | None = None
     os: _Os | None = None
 
 

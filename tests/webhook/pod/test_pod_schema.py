@@ -28,6 +28,8 @@ def test_absent_members_null_and_unknown_fields(annotated_pod: Callable[..., Pod
         (("metadata", "ownerReferences"), [{"kind": "Job"}], "$.metadata.ownerReferences[0]"),
         (("spec",), None, "$.spec"),
         (("spec", "containers", 0, "env"), {}, "$.spec.containers[0].env"),
+        (("spec", "affinity"), "x", "$.spec.affinity"),
+        (("spec", "affinity"), {"podAffinity": []}, "$.spec.affinity.podAffinity"),
         (("spec", "containers", 0, "image"), 1.5, "$.spec.containers[0].image"),
         (("spec", "containers", 0, "volumeMounts"), [{"name": "x"}], "$.spec.containers[0].volumeMounts[0]"),
         (
