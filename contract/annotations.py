@@ -24,7 +24,7 @@ from podferry.contract.cross_validation import (
     sections_of,
 )
 from podferry.contract.dataset_selection import carried_selections
-from podferry.contract.declared_datasets import NONE_DECLARED, resolve_dataset
+from podferry.contract.declared_datasets import NONE_DECLARED, Declared, resolve_dataset
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.hidden_secrets import hide_secrets
 from podferry.contract.spec import (
@@ -49,7 +49,7 @@ PREFIX_LENGTH = len(PREFIX)
 def read_annotations(
     annotations: Mapping[str, str],
     variables: Variables | None = None,
-    declared: Mapping[str, str] = NONE_DECLARED,
+    declared: Declared = NONE_DECLARED,
 ) -> FerrySpec | None:
     """The spec of a pod, or None if it has not opted in or has opted out.
 
@@ -70,7 +70,7 @@ def read_annotations(
 def read_settings(
     settings: Mapping[str, str],
     variables: Variables | None = None,
-    declared: Mapping[str, str] = NONE_DECLARED,
+    declared: Declared = NONE_DECLARED,
 ) -> FerrySpec:
     """As `read_annotations`, of the settings of a pod that has opted in."""
     InvalidSpec.raise_any([*size_problems(settings), *character_problems(settings)])
@@ -81,13 +81,13 @@ def read_settings(
 
 @lru_cache(maxsize=256)
 def _read_without_variables(
-    settings: tuple[tuple[str, str], ...], declared: tuple[tuple[str, str], ...]
+    settings: tuple[tuple[str, str], ...], declared: tuple[tuple[str, str | Problem], ...]
 ) -> FerrySpec:
     """As `_read`: thousands of pods have the annotations of a few templates."""
     return _read(dict(settings), Variables(), dict(declared))
 
 
-def _read(settings: Mapping[str, str], variables: Variables, declared: Mapping[str, str]) -> FerrySpec:
+def _read(settings: Mapping[str, str], variables: Variables, declared: Declared) -> FerrySpec:
     values, problems = _values(settings, variables, declared)
     carried, conflicts = carried_selections(values)
     conflicts += cross_field_problems(settings, values)
@@ -96,7 +96,7 @@ def _read(settings: Mapping[str, str], variables: Variables, declared: Mapping[s
 
 
 def value_problems(
-    annotations: Mapping[str, str], variables: Variables, declared: Mapping[str, str] = NONE_DECLARED
+    annotations: Mapping[str, str], variables: Variables, declared: Declared = NONE_DECLARED
 ) -> list[Problem]:
     """What is wrong with each annotation by itself: others may be elsewhere, as in a part of a template."""
     settings = settings_of(annotations)
@@ -133,7 +133,7 @@ def _unknown_key(name: str, text: str, known: Iterable[str]) -> Problem:
 
 
 def _values(
-    settings: Mapping[str, str], variables: Variables, declared: Mapping[str, str]
+    settings: Mapping[str, str], variables: Variables, declared: Declared
 ) -> tuple[dict[str, Any], list[Problem]]:
     """The values that parsed, and the problems of the others. `world` is first: others may refer to it."""
     values: dict[str, Any] = {}

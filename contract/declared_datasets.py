@@ -10,14 +10,16 @@ from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import corrected_uri
 
-NONE_DECLARED: Mapping[str, str] = MappingProxyType({})
+Declared = Mapping[str, str | Problem]
+"""References by name; instead of one, why the name cannot be used: then only who uses it is refused."""
+NONE_DECLARED: Declared = MappingProxyType({})
 
 
-def resolve_dataset(text: str, declared: Mapping[str, str] = NONE_DECLARED) -> Reference:
+def resolve_dataset(text: str, declared: Declared = NONE_DECLARED) -> Reference:
     """The reference for a URI, an absolute path, or the name of a declared dataset.
 
     Raises:
-        InvalidSpec: It is none of these; the problem lists the declared names.
+        InvalidSpec: It is none of these, and the problem lists the declared names; or the name has one.
     """
     if "://" in text or text.startswith("/") or corrected_uri(text):
         return parse_reference(text)
@@ -35,7 +37,9 @@ def resolve_dataset(text: str, declared: Mapping[str, str] = NONE_DECLARED) -> R
     raise InvalidSpec.of(what, repr(text), f"{guess} {names}" if guess else names)
 
 
-def _declared_reference(name: str, text: str) -> Reference:
+def _declared_reference(name: str, text: str | Problem) -> Reference:
+    if isinstance(text, Problem):
+        raise InvalidSpec(text)
     try:
         return parse_reference(text)
     except InvalidSpec as error:

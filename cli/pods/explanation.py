@@ -14,7 +14,7 @@ from podferry.contract.annotations import read_annotations, settings_of
 from podferry.contract.checkpoint_writer import is_read_only
 from podferry.contract.cross_validation import gang_problems
 from podferry.contract.dataset_volume import ListedSize
-from podferry.contract.declared_datasets import NONE_DECLARED
+from podferry.contract.declared_datasets import NONE_DECLARED, Declared
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.lineage import lineage_of
 from podferry.contract.memory_sum import NONE_LISTED, Row, memory_sum
@@ -63,9 +63,7 @@ class Explanation(msgspec.Struct, frozen=True):
         return {**msgspec.structs.asdict(self), "problems": [str(problem) for problem in self.problems]}
 
 
-def explain(
-    found: FoundPod, declared: Mapping[str, str] = NONE_DECLARED, namespace: str | None = None
-) -> Explanation:
+def explain(found: FoundPod, declared: Declared = NONE_DECLARED, namespace: str | None = None) -> Explanation:
     """Explain annotations; `declared` has the policy's datasets, `namespace` applies if the pod sets none."""
     metadata = found.pod["metadata"]
     annotations = metadata.get("annotations") or {}

@@ -19,11 +19,13 @@ from podferry.contract.spec import PREFIX
 from podferry.contract.variable_substitution import variables_in
 from podferry.webhook.admission.checkpoint_writers import TemplateSpec, writer_warnings
 from podferry.webhook.admission.decide import NOT_DONE, decide
+from podferry.webhook.injection.caches import allowed_caches, declared_datasets
 from podferry.webhook.injection.resolve import opted_in, resolve
 from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.pod.pod_json import Json, annotations_of
 from podferry.webhook.pod.stamp import UNSIGNED, Signer
 from podferry.webhook.pod.training_container import training_code_of
+from podferry.webhook.policy.guardrails import allowed_in
 from podferry.webhook.policy.policy import Enforcement, Policy
 
 TEMPLATE_SUFFIX = re.compile(r"(\.template\.spec)?\.template$")
@@ -74,7 +76,8 @@ def _problems(
         owner = pod_owner_of(template.pod, namespace.name)
         code = training_code_of(template.pod, settings_of(annotations).get("container"), owner.kind)
         variables = variables_of(owner, code=code)
-        found = value_problems(annotations, variables, policy.datasets)
+        caches = allowed_caches(namespace, allowed_in(namespace, policy))
+        found = value_problems(annotations, variables, declared_datasets(policy.datasets, caches))
     title = _title(template)
     for problem in found:
         yield msgspec.structs.replace(problem, what=f"{title}: {problem.what}") if title else problem
@@ -86,10 +89,11 @@ def _title(template: PodTemplate) -> str:
 
 
 def _specs(templates: Iterable[PodTemplate], namespace: Namespace, policy: Policy) -> Iterator[TemplateSpec]:
+    caches = allowed_caches(namespace, allowed_in(namespace, policy))
     for template in templates:
         owner = pod_owner_of(template.pod, namespace.name)
         try:
-            spec = resolve(template.pod, owner, policy).spec
+            spec = resolve(template.pod, owner, policy, caches).spec
         except InvalidSpec:
             continue  # it is invalid without what a rule of the policy adds
         if spec.checkpoints is not None:

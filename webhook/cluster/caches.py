@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+import msgspec
 import structlog
 
 from podferry.contract.cache_api import CACHE_LABEL, PORT, READERS_ANNOTATION, SOURCE_ANNOTATION
@@ -20,6 +21,32 @@ log = structlog.get_logger(__name__)
 POLL_SECONDS = 5.0
 NO_ADDRESS = {"", "None"}
 """Of a Service that has none yet, and of a headless one."""
+MAX_SOURCE_LENGTH = 4096
+"""Characters. An annotation may have 256 KiB, and anybody who may create Services writes one."""
+
+
+class _Metadata(msgspec.Struct):
+    namespace: str
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Spec(msgspec.Struct, rename={"cluster_ip": "clusterIP"}):
+    cluster_ip: str | None = None
+
+
+class _Service(msgspec.Struct):
+    """What counts of a Service."""
+
+    metadata: _Metadata
+    spec: _Spec | None = None
+
+
+class _SharedCache(msgspec.Struct, frozen=True):
+    """A cache of podferry's namespace, and globs over the other namespaces that may read it."""
+
+    cache: KnownCache
+    readers: tuple[str, ...]
 
 
 class Caches:
@@ -31,27 +58,40 @@ class Caches:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._services: Sequence[Mapping[str, Any]] = ()
+        self._by_namespace: dict[str, list[KnownCache]] = {}
+        self._shared: list[_SharedCache] = []
+        self._visible: dict[str, tuple[KnownCache, ...]] = {}
         self._failures = FailureLog(log, "warning", "caches cannot be listed; pods take data from its source")
 
     def visible_in(self, namespace: str) -> tuple[KnownCache, ...]:
         """The caches for pods of a namespace: its own ones first."""
-        mine = [one for one in self._services if one["metadata"]["namespace"] == namespace]
-        shared = [one for one in self._services if one not in mine and self._is_shared(one, namespace)]
-        return tuple(cache for one in (*mine, *shared) if (cache := known_cache(one)) is not None)
+        if namespace not in self._visible:
+            self._visible[namespace] = (*self._by_namespace.get(namespace, ()), *self._shared_with(namespace))
+        return self._visible[namespace]
 
-    def _is_shared(self, service: Mapping[str, Any], namespace: str) -> bool:
-        globs = (service["metadata"].get("annotations") or {}).get(READERS_ANNOTATION, "").split()
-        own = service["metadata"]["namespace"] == self._cluster.namespace
-        return own and any(fnmatchcase(namespace, glob) for glob in globs)
+    def _shared_with(self, namespace: str) -> Iterator[KnownCache]:
+        for one in self._shared:
+            if one.cache.namespace != namespace and any(fnmatchcase(namespace, glob) for glob in one.readers):
+                yield one.cache
 
     async def refresh(self) -> None:
         """List them; what was listed last remains if that fails."""
         try:
-            self._services = await self._cluster.labelled_services(CACHE_LABEL)
-            self._failures.succeeded()
+            services = await self._cluster.labelled_services(CACHE_LABEL)
         except FerryError as error:
             self._failures.failed(error)
+            return
+        self._failures.succeeded()
+        self._read(services)
+
+    def _read(self, services: Sequence[Any]) -> None:
+        """Read them once, not for each review."""
+        self._by_namespace, self._shared, self._visible = {}, [], {}
+        for found in filter(None, map(_read_service, services)):
+            cache = found.cache
+            self._by_namespace.setdefault(cache.namespace, []).append(cache)
+            if cache.namespace == self._cluster.namespace:
+                self._shared.append(found)
 
     async def run(self, seconds: float = POLL_SECONDS) -> None:
         """Refresh for ever."""
@@ -60,16 +100,27 @@ class Caches:
             await asyncio.sleep(seconds)
 
 
-def known_cache(service: Mapping[str, Any]) -> KnownCache | None:
-    """The cache behind a Service, or None if it names no dataset or has no address."""
-    metadata, address = service["metadata"], (service.get("spec") or {}).get("clusterIP") or ""
-    name = (metadata.get("labels") or {}).get(CACHE_LABEL)
-    source = (metadata.get("annotations") or {}).get(SOURCE_ANNOTATION, "")
-    if not name or address in NO_ADDRESS:
+def known_cache(service: Any) -> KnownCache | None:
+    """The cache behind a Service; None if it names no dataset, has no address, or fields of other types."""
+    found = _read_service(service)
+    return found.cache if found else None
+
+
+def _read_service(service: Any) -> _SharedCache | None:
+    try:
+        read = msgspec.convert(service, _Service)
+    except msgspec.ValidationError:  # one of them must not hide the others
+        return None
+    address = (read.spec and read.spec.cluster_ip) or ""
+    name = (read.metadata.labels or {}).get(CACHE_LABEL)
+    annotations = read.metadata.annotations or {}
+    source = annotations.get(SOURCE_ANNOTATION, "")
+    if not name or address in NO_ADDRESS or len(source) > MAX_SOURCE_LENGTH:
         return None
     try:
         reference = parse_reference(source)
     except InvalidSpec:
         return None
     host = f"[{address}]" if ":" in address else address
-    return KnownCache(name, str(reference), f"http://{host}:{PORT}", metadata["namespace"])
+    cache = KnownCache(name, str(reference), f"http://{host}:{PORT}", read.metadata.namespace)
+    return _SharedCache(cache, tuple(annotations.get(READERS_ANNOTATION, "").split()))

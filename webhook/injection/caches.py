@@ -6,17 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from podferry.contract.cache_api import AUDIENCE, CACHE_LABEL
-from podferry.contract.dataset_reference import parse_reference
-from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.declared_datasets import Declared
+from podferry.contract.errors import Problem
 from podferry.contract.location_globs import allows
 from podferry.contract.spec import FerrySpec
-from podferry.webhook.injection.volumes import ROOT_DIR
+from podferry.webhook.injection.volumes import ROOT_DIR, TOKEN_VOLUME
 from podferry.webhook.pod.json_patch import Draft, find
 from podferry.webhook.pod.known_cache import KnownCache
 from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.policy.policy import AllowedLocations
 
-TOKEN_VOLUME = "podferry-cache-token"  # noqa: S105 - a volume's name
 TOKEN_DIR = f"{ROOT_DIR}/secrets/cache"
 TOKEN_FILE = f"{TOKEN_DIR}/token"
 TOKEN_SECONDS = 600
@@ -41,28 +40,31 @@ def allowed_caches(namespace: Namespace, allowed: Sequence[AllowedLocations]) ->
     )
 
 
-def declared_datasets(declared: Mapping[str, str], caches: Sequence[KnownCache]) -> dict[str, str]:
-    """References by the names that a pod may use: the policy's, and those of caches.
+def declared_datasets(declared: Mapping[str, str], caches: Sequence[KnownCache]) -> Declared:
+    """What the names are that a pod may use: the policy's datasets, and caches.
 
-    Raises:
-        InvalidSpec: A name means two datasets.
+    A name of two datasets is a problem of those who use it, not of others in the namespace.
     """
-    names = dict(declared)
-    problems = []
+    meanings: dict[str, dict[str, str]] = {
+        name: {source: "of the policy"} for name, source in declared.items()
+    }
     for cache in caches:
-        if names.setdefault(cache.name, cache.source) != cache.source:
-            what = f"{cache.name} is both a dataset of the policy and a cache"
-            measured = f"{names[cache.name]}; {cache.source}, in {cache.namespace}"
-            problems.append(Problem(what, measured, "Rename one of them, or write the URI"))
-    InvalidSpec.raise_any(problems)
-    return names
+        meanings.setdefault(cache.name, {}).setdefault(cache.source, f"of the cache in {cache.namespace}")
+    return {
+        name: next(iter(found)) if len(found) == 1 else _ambiguous(found) for name, found in meanings.items()
+    }
+
+
+def _ambiguous(found: Mapping[str, str]) -> Problem:
+    measured = ", ".join(f"{source} {whose}" for source, whose in found.items())
+    return Problem("the name means several datasets", measured, "Write the URI, or have one of them renamed")
 
 
 def caches_of(spec: FerrySpec, caches: Sequence[KnownCache]) -> dict[str, KnownCache]:
     """The cache of each dataset that has one, by the dataset's name; of two, the first."""
     by_uri: dict[str, KnownCache] = {}
     for cache in caches:
-        by_uri.setdefault(str(parse_reference(cache.source).uri), cache)
+        by_uri.setdefault(cache.uri, cache)
     found = {one.name: by_uri.get(str(one.parsed.uri)) for one in spec.datasets}
     return {name: cache for name, cache in found.items() if cache is not None}
 

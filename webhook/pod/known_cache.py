@@ -19,3 +19,8 @@ class KnownCache(msgspec.Struct, frozen=True):
     source: str
     url: str
     namespace: str
+
+    @property
+    def uri(self) -> str:
+        """The dataset's URI, without a digest: in a URI, `#` is escaped."""
+        return self.source.partition("#")[0]

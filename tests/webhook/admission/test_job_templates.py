@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from podferry.webhook.admission.job_templates import TemplateReview, review_templates
+from podferry.webhook.pod.known_cache import KnownCache
 from podferry.webhook.pod.namespace import Namespace
 from podferry.webhook.pod.stamp import Signer
 from podferry.webhook.policy.policy import Enforcement, Policy
@@ -99,6 +100,19 @@ def test_a_part_of_a_template_is_judged_by_itself(annotated_pod: Make, policy: P
         assert review_templates(job(annotated_pod(datset="x")), TEAM, lenient).problems == ()
 
 
+def test_a_part_of_a_template_may_name_a_cache(policy: Policy) -> None:
+    override = {"metadata": {"annotations": {"podferry.io/dataset": "digits"}}}
+    trainjob = {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": "digits"},
+        "spec": {"podTemplateOverrides": [override]},
+    }
+    cache = KnownCache("digits", "s3://datasets/digits", "http://10.0.0.7:8091", "podferry")
+    assert review_templates(trainjob, TEAM, policy).problems
+    assert review_templates(trainjob, Namespace("team", caches=(cache,)), policy) == TemplateReview()
+
+
 CHECKPOINTS = {"checkpoints": "s3://c/team", "checkpoint_size": "1Mi"}
 
 
@@ -115,6 +129,14 @@ def test_pods_without_a_rank(annotated_pod: Make, policy: Policy) -> None:
     assert warning.startswith("spec.template: 2 pods without a rank share lineage team.job.digits")
     indexed = job(pod, parallelism=2, completions=2, completionMode="Indexed")
     assert review_templates(indexed, TEAM, policy).warnings == ()
+
+
+def test_warnings_of_pods_that_name_a_cache(annotated_pod: Make, policy: Policy) -> None:
+    pod = annotated_pod(**CHECKPOINTS, dataset="cached", dataset_size="1Gi")
+    cache = KnownCache("cached", "s3://datasets/digits", "http://10.0.0.7:8091", "podferry")
+    found = review_templates(job(pod, parallelism=2), Namespace("team", caches=(cache,)), policy)
+    (warning,) = found.warnings
+    assert "share lineage team.job.digits" in warning
 
 
 def test_another_number_of_pods_than_the_world(annotated_pod: Make, policy: Policy) -> None:

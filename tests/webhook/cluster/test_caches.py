@@ -45,6 +45,21 @@ async def test_an_outage_keeps_what_is_known(caches: Caches, memory_cluster: Mem
     assert [one.name for one in caches.visible_in("team-a")] == ["digits", "shared"]
 
 
+async def test_a_service_of_wrong_types_hides_no_other(memory_cluster: MemoryCluster) -> None:
+    wrong = service("podferry", "wrong", labels={"podferry.io/cache": "wrong", "other": 1})
+    memory_cluster.services = [wrong, service("podferry", readers="team-a")]
+    caches = Caches(memory_cluster)
+    await caches.refresh()
+    assert [one.name for one in caches.visible_in("team-a")] == ["digits"]
+
+
+async def test_a_cache_that_is_gone_is_forgotten(caches: Caches, memory_cluster: MemoryCluster) -> None:
+    assert len(caches.visible_in("team-a")) == 2
+    memory_cluster.services = []
+    await caches.refresh()
+    assert caches.visible_in("team-a") == ()
+
+
 async def test_the_client_lists_by_label(api: Any, memory_cluster: MemoryCluster, client: KubeClient) -> None:
     memory_cluster.services = [service("a"), {"metadata": {"name": "x", "namespace": "a"}}]
     cluster: Cluster = client
@@ -64,6 +79,15 @@ def test_an_address_of_version_6_is_bracketed() -> None:
         service("a", annotations={"podferry.io/source": "no location"}),
         service("a", annotations=None),
         service("a", labels={"podferry.io/cache": ""}),
+        service("a", labels=["podferry.io/cache"]),
+        service("a", labels={"podferry.io/cache": 7}),
+        service("a", annotations="s3://datasets/digits"),
+        service("a", annotations={"podferry.io/source": ["s3://datasets/digits"]}),
+        service("a", annotations={"podferry.io/source": "s3://datasets/" + "x" * 5000}),
+        service("a", address=7),
+        {"metadata": None},
+        {},
+        "digits",
     ],
 )
 def test_what_is_no_cache(wrong: dict[str, Any]) -> None:

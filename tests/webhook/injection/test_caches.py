@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from podferry.contract.annotations import read_annotations
+from podferry.contract.declared_datasets import resolve_dataset
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.spec import PREFIX
 from podferry.webhook.injection.caches import NEAR, caches_of, declared_datasets
@@ -75,6 +76,14 @@ def test_the_preferences_of_the_pod_are_kept(annotated_pod: Callable[..., Pod]) 
     assert len(find(made, NEAR)) == 2
 
 
+def test_a_volume_of_the_tokens_name_is_refused(annotated_pod: Callable[..., Pod]) -> None:
+    """With two of them, the API server would refuse the pod without saying whose they are."""
+    pod = annotated(annotated_pod, dataset="digits", dataset_size="1Gi")
+    pod["spec"]["volumes"] = [{"name": "podferry-cache-token", "emptyDir": {}}]
+    decision = inject(pod, Namespace("team", caches=(DIGITS,)), POLICY)
+    assert [one.measured for one in decision.problems] == ["podferry-cache-token"]
+
+
 def test_a_second_pass_changes_nothing(annotated_pod: Callable[..., Pod]) -> None:
     pod = annotated(annotated_pod, dataset="digits", dataset_size="1Gi")
     _, made = injected(pod, DIGITS)
@@ -94,8 +103,26 @@ def test_a_frozen_reference_has_the_cache_of_its_uri() -> None:
 
 def test_a_name_with_two_meanings_is_refused() -> None:
     assert declared_datasets({"digits": DIGITS.source}, (DIGITS,)) == {"digits": DIGITS.source}
-    with pytest.raises(InvalidSpec, match="digits is both a dataset of the policy and a cache"):
-        declared_datasets({"digits": "s3://elsewhere/x"}, (DIGITS,))
+    declared = declared_datasets({"digits": "s3://elsewhere/x"}, (DIGITS,))
+    both = "s3://elsewhere/x of the policy, s3://datasets/digits of the cache in podferry"
+    with pytest.raises(InvalidSpec, match=rf"the name means several datasets \({both}\)"):
+        resolve_dataset("digits", declared)
+
+
+def test_two_caches_of_one_name_are_both_named() -> None:
+    declared = declared_datasets({}, (KnownCache("digits", "s3://b/other", OWN.url, "team"), DIGITS))
+    both = "s3://b/other of the cache in team, s3://datasets/digits of the cache in podferry"
+    with pytest.raises(InvalidSpec, match=rf"the name means several datasets \({both}\)"):
+        resolve_dataset("digits", declared)
+
+
+def test_a_name_with_two_meanings_stops_only_pods_that_use_it(annotated_pod: Callable[..., Pod]) -> None:
+    """Who may create a Service must not stop the other pods of the namespace."""
+    pod = annotated(annotated_pod, dataset="s3://datasets/other", dataset_size="1Gi")
+    other = KnownCache("digits", "s3://b/other", OWN.url, "team")
+    assert injected(pod, other, DIGITS) == injected(pod)
+    outcome, _ = injected(annotated(annotated_pod, dataset="digits", dataset_size="1Gi"), other, DIGITS)
+    assert outcome in {InjectionOutcome.DENIED, InjectionOutcome.REFUSED}
 
 
 def test_a_cache_of_the_pods_namespace_is_a_service_that_the_policy_allows(
