@@ -54,7 +54,8 @@ class StoreConfig(msgspec.Struct, frozen=True):
             `AZURE_STORAGE_ACCOUNT_KEY`, …). Never printed.
         reload_credentials: Reads them again if they may change, as a Secret's may; or None.
         network: Trusted certificates and proxies.
-        allowed_sources: What the data that a manifest names must match; empty to allow all.
+        allowed_sources: What the data that a manifest names must match, and other servers that a web server
+            redirects to; empty to allow all.
     """
 
     endpoint: str | None = None

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import aiohttp
 from yarl import URL
 
+from podferry.contract.location_guards import Guards
 from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.errors.translate import StoreLocation, store_error, too_short
 from podferry.storage.http.connector import Connector
@@ -31,9 +32,16 @@ class WebSession:
     """Requests to one server, with its credentials; it is opened at the first request, on that loop."""
 
     def __init__(
-        self, url: str, network: Network, limits: Limits, headers: RefreshedValue[Mapping[str, str]]
+        self,
+        url: str,
+        network: Network,
+        limits: Limits,
+        headers: RefreshedValue[Mapping[str, str]],
+        allowed_sources: Guards = (),
     ) -> None:
-        self._url, self._network, self._limits, self._headers = url, network, limits, headers
+        """Prepare; `allowed_sources` are for the servers that this one redirects to."""
+        self._url, self._network, self._limits = url, network, limits
+        self._origin_headers = OriginHeaders(url, headers, allowed_sources)
         self._session: aiohttp.ClientSession | None = None
 
     @asynccontextmanager
@@ -72,7 +80,7 @@ class WebSession:
                 timeout=aiohttp.ClientTimeout(
                     total=None, sock_connect=limits.connect_seconds, sock_read=limits.stall_seconds
                 ),
-                middlewares=(OriginHeaders(self._url, self._headers), sent_once),
+                middlewares=(self._origin_headers, sent_once),
                 proxy=proxy.url if proxy else None,
             )
         return self._session

@@ -7,6 +7,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from podferry.contract.location_guards import Guards
 from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.errors.translate import StoreLocation
 from podferry.storage.network.settings import Network
@@ -31,8 +32,10 @@ class WebSite:
         network: Network,
         limits: Limits,
         headers: RefreshedValue[Mapping[str, str]],
+        allowed_sources: Guards = (),
     ) -> None:
-        self.location = location
+        """Prepare; `allowed_sources` are for the servers that this one redirects to."""
+        self.location, self._allowed_sources = location, allowed_sources
         self._network, self._limits, self._headers = network, limits, headers
         self._plain = None if location.proxy else PlainPages(location, network, limits, headers)
 
@@ -40,7 +43,7 @@ class WebSite:
     def general(self) -> GeneralClient:
         """The client for everything; takes long the first time, as it imports aiohttp."""
         session = import_module("podferry.storage.http.session").WebSession(
-            self.location.endpoint, self._network, self._limits, self._headers
+            self.location.endpoint, self._network, self._limits, self._headers, self._allowed_sources
         )
         module = import_module("podferry.storage.web.general_client")
         client: GeneralClient = module.GeneralClient(session, self.location)

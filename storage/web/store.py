@@ -54,7 +54,7 @@ class WebStore:
         names = names_of_web_credentials(PREFIX, self._url, config.credentials)
         self._location = store_location(uri, self._url, names, config.network)
         headers = refreshed_headers(PREFIX, self._url, config)
-        self._site = WebSite(self._location, config.network, limits, headers)
+        self._site = WebSite(self._location, config.network, limits, headers, config.allowed_sources)
         self._call_seconds = limits.connect_seconds + limits.stall_seconds + limits.retry_seconds
         self._answered = False
 

@@ -52,7 +52,7 @@ class WebDavStore:
         names = names_of_web_credentials(PREFIX, self._url, config.credentials)
         self._location = store_location(uri, self._url, names, config.network)
         headers = refreshed_headers(PREFIX, self._url, config)
-        self._session = WebSession(self._url, config.network, limits, headers)
+        self._session = WebSession(self._url, config.network, limits, headers, config.allowed_sources)
         self._client = DavClient(uri, self._session, self._location, limits)
         self._writes = DavWrites(self._client)
         self._answered = False

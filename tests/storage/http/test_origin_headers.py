@@ -154,6 +154,22 @@ async def test_a_redirection_to_a_metadata_service_is_not_followed(answering) ->
     await store.close()
 
 
+async def test_a_redirection_to_where_the_policy_allows_no_sources_is_not_followed(
+    answering, elsewhere
+) -> None:
+    uri = parse_uri(f"{await answering(Guarded(elsewhere.url).handle)}/set")
+    for globs, allowed in (((f"{uri.root}*",), False), ((f"{uri.root}*", f"{elsewhere.url}/set/"), True)):
+        store = open_store(uri, StoreConfig(credentials=KEYS, allowed_sources=(globs,)))
+        assert bytes(await store.read("a")) == b"here"
+        if allowed:
+            assert bytes(await store.read("b")) == b"elsewhere"
+        else:
+            for call in (store.read("b"), store.stat("b")):
+                with pytest.raises(InvalidSpec, match=f"redirects: the policy .*{elsewhere.url}/set/b"):
+                    await call
+        await store.close()
+
+
 @pytest.mark.parametrize(
     ("server", "other", "same"),
     [
