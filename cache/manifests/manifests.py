@@ -15,27 +15,18 @@ from podferry.contract.cache_api import (
     READERS_ANNOTATION,
     SOURCE_ANNOTATION,
 )
-from podferry.contract.memory_sum import MIB, memory_sum
+from podferry.contract.memory_sum import memory_sum
 from podferry.contract.quantity import exact_quantity
 from podferry.contract.spec import Medium
+from podferry.webhook.injection.container_resources import sidecar_bytes
+from podferry.webhook.injection.security_context import NONROOT_USER, RunAs, gate_context
 
 Json = dict[str, Any]
 ROLE = "podferry-cache"
 """The ClusterRole that lets a holder review tokens, and nothing else."""
-USER = 65532
-"""The user of our image, as in distroless images."""
 STAGE_DIR, SECRET_DIR = "/podferry/held", "/podferry/secret"
 FILES_DIR = f"{STAGE_DIR}/files"
 HELD, SECRET = "held", "secret"
-CONTEXT: Json = {
-    "allowPrivilegeEscalation": False,
-    "capabilities": {"drop": ["ALL"]},
-    "readOnlyRootFilesystem": True,
-    "runAsNonRoot": True,
-    "runAsUser": USER,
-    "runAsGroup": USER,
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
 
 
 def manifests(spec: CacheSpec) -> tuple[Json, ...]:
@@ -130,7 +121,7 @@ def _pod_spec(spec: CacheSpec) -> Json:
         **({"nodeSelector": dict(spec.selector)} if spec.selector else {}),
         **({"tolerations": list(spec.tolerations)} if spec.tolerations else {}),
         "affinity": affinity,
-        "securityContext": {"fsGroup": USER},
+        "securityContext": {"fsGroup": NONROOT_USER},
         "containers": [_container(spec)],
         "volumes": volumes,
     }
@@ -142,7 +133,7 @@ def _empty_dir(spec: CacheSpec) -> Json:
 
 
 def _container(spec: CacheSpec) -> Json:
-    access, memory = spec.access, exact_quantity(_whole_mib(memory_sum(spec.ferry).sidecar))
+    access, memory = spec.access, exact_quantity(sidecar_bytes(memory_sum(spec.ferry)))
     options = {
         "endpoint": access.endpoint,
         "region": access.region,
@@ -166,14 +157,10 @@ def _container(spec: CacheSpec) -> Json:
         "readinessProbe": _probe(periodSeconds=2),
         "livenessProbe": _probe(periodSeconds=20, failureThreshold=6),
         "resources": {"requests": {"cpu": "100m", "memory": memory}, "limits": {"memory": memory}},
-        "securityContext": CONTEXT,
+        "securityContext": gate_context(RunAs(NONROOT_USER, NONROOT_USER)),
         "volumeMounts": mounts,
     }
 
 
 def _probe(**timing: int) -> Json:
     return {"httpGet": {"path": HEALTH_PATH, "port": "http"}, "timeoutSeconds": 5, **timing}
-
-
-def _whole_mib(count: int) -> int:
-    return -(-count // MIB) * MIB
