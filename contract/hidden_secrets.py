@@ -11,14 +11,17 @@ HIDDEN = "***"
 USER_INFO = re.compile(r"(?<![^\s/'\"(])([^\s/'\":@]*):[^\s/'\"]*@(?!sha256:)")
 """A user and a password before a host; an image's tag has a digest behind it. Anchored at the start of a
 word, so that a hostile text takes no longer than its length."""
+LONG_USER_INFO = re.compile(r"://([^\s/'\":@]*):(?!\d+/)[^\s'\"@]{0,200}@")
+"""A password with a slash, which ends the host for a parser. What is longer is no password."""
 WEB_USER = re.compile(r"\b((?:https?|webdavs?)://)[^\s/'\"]+@")
 """Engines of web servers take no user from a URI, so this is a token."""
-PARAMETER = re.compile(r"([?&#])([\w.-]+)=([^&#\s'\")]+)")
-SECRET_NAME = re.compile("sig|token|password|passwd|secret|key|credential", re.IGNORECASE)
+PARAMETER = re.compile(r"([?&#;])([\w.-]+)=([^&#\s'\")]+)")
+SECRET_NAME = re.compile("sig|token|pass|pwd|secret|key|credential|auth|jwt", re.IGNORECASE)
 
 
 def hide_secrets(text: str) -> str:
     """A text without the passwords, tokens and signatures of URIs."""
+    text = LONG_USER_INFO.sub(rf"://\1:{HIDDEN}@", text)
     text = WEB_USER.sub(rf"\1{HIDDEN}@", USER_INFO.sub(rf"\1:{HIDDEN}@", text))
     return PARAMETER.sub(lambda found: f"{found[1]}{found[2]}={shown_value(found[2], found[3])}", text)
 
@@ -29,5 +32,12 @@ def is_secret(name: str) -> bool:
 
 
 def shown_value(name: str, value: str) -> str:
-    """The value of a parameter, hidden if it is a secret."""
-    return HIDDEN if is_secret(name) else value
+    """The value of a parameter, hidden if it is a secret; so is one behind a semicolon, with what follows."""
+    if is_secret(name):
+        return HIDDEN
+    parts = value.split(";")
+    for index, part in enumerate(parts):
+        inner, equals, _ = part.partition("=")
+        if index and equals and is_secret(inner):
+            return ";".join((*parts[:index], f"{inner}={HIDDEN}"))
+    return value

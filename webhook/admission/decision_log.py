@@ -6,6 +6,7 @@ import re
 
 import structlog
 
+from podferry.contract.hidden_secrets import HIDDEN, shown_value
 from podferry.webhook.admission.review import AdmissionRequest
 from podferry.webhook.injection.inject import Decision
 
@@ -14,7 +15,6 @@ log = structlog.get_logger(__name__)
 MAX_PROBLEM_LENGTH = 500
 """Characters of a problem in the log; an annotation that it quotes may have a megabyte."""
 MAX_PROBLEMS = 20
-HIDDEN = "***"
 SECRETS = (
     # User and password before a host.
     (re.compile(r"://[^/@\s'\"]+@"), f"://{HIDDEN}@"),
@@ -27,7 +27,6 @@ SECRETS = (
 
 # Anchored at the start of a name, so that a hostile text takes no longer than its length.
 ASSIGNMENT = re.compile(r"(?<![\w-])([\w-]+)=([^&\s'\")]+)")
-SECRET_NAME = re.compile("sig|token|password|passwd|secret|key|credential", re.IGNORECASE)
 
 
 def without_secrets(text: str) -> str:
@@ -40,7 +39,7 @@ def without_secrets(text: str) -> str:
 
 
 def _hidden(match: re.Match[str]) -> str:
-    return f"{match[1]}={HIDDEN}" if SECRET_NAME.search(match[1]) else match[0]
+    return f"{match[1]}={shown_value(match[1], match[2])}"
 
 
 def log_decision(review: AdmissionRequest, decision: Decision) -> None:
