@@ -16,6 +16,8 @@ SEPARATORS = re.compile(r"[/\\]")
 """Between the parts of a path; servers on Windows take both."""
 IPV6_ADDRESS = re.compile(r"\[(?=[^\]]*:[^\]]*:)([0-9A-Fa-f:.%]+)\]")
 """In brackets; in a glob these would be a set of characters."""
+BRACKETED_HOST = re.compile(r"\[[^\[\]]*\](:\d*)?")
+"""An address of IPv6, and a port."""
 Globs = Sequence[str]
 
 
@@ -51,7 +53,17 @@ def allows(globs: Globs, location: str) -> bool:
     if ".." in SEPARATORS.split(location):
         return False
     parts = _parts(location)
+    if is_misbracketed(parts.host):
+        return False
     return any(_matches(parts, glob) for glob in globs)
+
+
+def is_misbracketed(host: str) -> bool:
+    """Whether only a part of a host is in brackets.
+
+    Python connects to the address in `[ADDRESS].example.com`, which `*.example.com` must not match.
+    """
+    return ("[" in host or "]" in host) and BRACKETED_HOST.fullmatch(host) is None
 
 
 def _matches(location: _Parts, text: str) -> bool:

@@ -20,6 +20,7 @@ import msgspec
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.hidden_secrets import hide_secrets
 from podferry.contract.location_globs import allows
+from podferry.contract.schemes import WITHOUT_HOST
 
 GUARDS_VARIABLE = "PODFERRY_GUARDS"
 """The agent's variable with its `LocationGuards` as JSON."""
@@ -38,10 +39,6 @@ METADATA_NETWORKS = tuple(
 METADATA_NAMES = frozenset(
     {"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"}
 )
-WITHOUT_HOST = frozenset(
-    {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "bos", "oss", "hf", "pvc", "image", "file", "memory"}
-)
-"""Schemes whose URIs have a bucket, a container or another name before the path. Others may have a host."""
 DOTS = {ord(dot): "." for dot in "\u3002\uff61"}
 """Characters that name resolution treats as a dot, and that normalization keeps."""
 Guards = tuple[tuple[str, ...], ...]

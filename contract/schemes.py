@@ -28,6 +28,10 @@ ALIASES = {
     "viewfs": "hdfs",
 }
 """Schemes of one service, or of one server with and without TLS, by the first of them."""
+WITHOUT_HOST = frozenset(
+    {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "bos", "oss", "hf", "pvc", "image", "file", "memory"}
+)
+"""Schemes whose URIs have a bucket, a container or another name before the path. Others may have a host."""
 WITHOUT_USER = ("http", "https", "webdav", "webdavs", "hdfs", "viewfs", "webhdfs", "swebhdfs")
 """Services whose engines take the user from the Secret alone."""
 WITH_USER = ("sftp", "ftp", "smb")

@@ -26,12 +26,16 @@ FSSPEC_CREDENTIAL = re.compile(
     "USER|PASS|KEY|SECRET|TOKEN|CREDENTIAL|ANON|PROJECT|ACCOUNT_NAME|CLIENT_ID|TENANT"
 )
 """Options of fsspec's file systems that say who opens a store; any other may say which one."""
+ODD_ACCOUNT = re.compile(r"AccountName=([^;\s]*[^A-Za-z0-9;\s-][^;\s]*)", re.IGNORECASE)
+"""An account of Azure that is none: libraries put it before their domain, which a slash makes a path."""
+ENDPOINT_PART = re.compile(r"Endpoint=(?!https?://)([^;\s]+)", re.IGNORECASE)
+"""Of a connection string, without a scheme: Azure's library adds it."""
 ENDPOINT_SUFFIX = re.compile(r"EndpointSuffix=([^;\s]+)", re.IGNORECASE)
 """Of a connection string of Azure: instead of `core.windows.net`."""
 SITE_FILE = "-site.xml"
 """How the names of the keys end that hold a configuration of Hadoop."""
-NAME_NODE = re.compile(r"dfs\.namenode\..*address(\..*)?|fs\.viewfs\.mounttable\..*")
-"""Properties of Hadoop that say where a nameservice or a directory is."""
+NAME_NODE = re.compile(r"dfs\.namenode\..*address(\..*)?|fs\.viewfs\.mounttable\..*|hadoop\.socks\.server")
+"""Properties of Hadoop that say where a nameservice or a directory is, or what is between."""
 SCHEMES = re.compile(r"[a-z]+://[^/\s,;]+", re.IGNORECASE)
 
 
@@ -60,8 +64,11 @@ def _endpoints(name: str, text: str) -> Iterator[str]:
         yield from _name_nodes(text)
         return
     option = FSSPEC_OPTION.fullmatch(name)
+    if name.endswith("ACCOUNT_NAME"):
+        text = f"AccountName={text.strip()}"
     is_address = ENDPOINT_NAME.search(name) or (option and not FSSPEC_CREDENTIAL.search(option[1]))
     found = [url for string in _strings(text) for url in URL.findall(string)]
+    found += [f"https://{host}" for part in (ENDPOINT_PART, ODD_ACCOUNT) for host in part.findall(text)]
     found += [f"https://blob.{suffix}" for suffix in ENDPOINT_SUFFIX.findall(text)]
     yield from (one.rstrip("/") for one in found or ([text.strip()] if is_address else []))
 

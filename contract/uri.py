@@ -13,7 +13,8 @@ import msgspec
 
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.hidden_secrets import hide_secrets, is_secret, shown_value
-from podferry.contract.schemes import STORE_SCHEMES
+from podferry.contract.location_globs import is_misbracketed
+from podferry.contract.schemes import STORE_SCHEMES, WITHOUT_HOST
 from podferry.contract.suggest import did_you_mean
 
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
@@ -26,6 +27,8 @@ FORBIDDEN_IN_HOSTS = re.compile(r"[\x00-\x20\x7f\\<>\"^`{|}]")
 """A backslash is a slash for some clients, which would see another host. Source: the URL standard, "host".
 A store in memory has no clients."""
 IN_A_SECRET = "Remove it: tokens and signatures belong in the Secret or the environment"  # noqa: S105 - a remedy
+WITHOUT_ADDRESS = WITHOUT_HOST - {"image", "memory"}
+"""Schemes that have no address of IPv6; some stores make a host's name of the bucket."""
 PASSWORD_PREFIXES = {"https": "HTTP", "webdavs": "WEBDAV", "ftps": "FTP", "ssh": "SFTP"}
 """How the variable with the password begins, where it does not begin with the scheme."""
 UNESCAPE = re.compile("%(23|3[fF]|25)")
@@ -165,7 +168,18 @@ def _location_problems(text: str, scheme: str, bucket: str, path: str) -> list[P
     if scheme != "memory" and FORBIDDEN_IN_HOSTS.search(bucket):
         return [Problem("the URI's bucket or host has characters that none has", repr(text), remedy)]
     host = bucket.rpartition("@")[2]
+    if scheme != "memory" and (is_misbracketed(host) or (scheme in WITHOUT_ADDRESS and "[" in host)):
+        return [Problem("only a complete address of IPv6 is in brackets", hide_secrets(repr(text)), remedy)]
+    if scheme in STORE_SCHEMES and scheme not in WITHOUT_HOST and not _is_port(host):
+        what = "the port of the URI's host is no number, or too large"
+        return [Problem(what, hide_secrets(repr(text)), f"Write {scheme}://HOST:PORT/{path}")]
     return [Problem("the URI names no bucket", repr(text), remedy)] if host.partition(":")[0] == "" else []
+
+
+def _is_port(host: str) -> bool:
+    """Whether what is behind a host is a port; engines refuse an address of IPv6 without brackets."""
+    name, _, port = host.removesuffix(":").rpartition(":")
+    return not name or ":" in name or (port.isdecimal() and int(port) < 1 << 16)
 
 
 def _options(query: str) -> list[tuple[str, str]]:

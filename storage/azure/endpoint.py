@@ -16,7 +16,7 @@ from podferry.storage.azure.credentials import (
     with_connection_string,
 )
 from podferry.storage.azure.place import AzurePlace, azure_place
-from podferry.storage.credentials.endpoints import checked_endpoint
+from podferry.storage.credentials.endpoints import checked_endpoint, host_label
 from podferry.storage.credentials.sources import variable_names
 from podferry.storage.errors.translate import StoreLocation, store_error, store_location
 from podferry.storage.network.settings import Network
@@ -102,7 +102,9 @@ def azure_access(uri: Uri, config: StoreConfig) -> AzureAccess:
 
 def _endpoint(place: AzurePlace, config: StoreConfig, variables: Mapping[str, str], account: str) -> str:
     configured = config.endpoint or variables.get("AZURE_STORAGE_ENDPOINT") or variables.get("AZURE_ENDPOINT")
-    return configured or place.endpoint or f"https://{account or 'ACCOUNT'}.blob.core.windows.net"
+    if configured or place.endpoint:
+        return configured or place.endpoint
+    return f"https://{host_label('the account', account or 'ACCOUNT')}.blob.core.windows.net"
 
 
 def _check_account(uri: Uri, place: AzurePlace, variables: Mapping[str, str], source: AzureSource) -> None:

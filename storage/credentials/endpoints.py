@@ -8,7 +8,8 @@ import msgspec
 
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.hidden_secrets import hide_secrets
-from podferry.storage.network.hosts import is_host
+from podferry.contract.location_globs import is_misbracketed
+from podferry.storage.network.hosts import LABEL, is_host
 from podferry.storage.network.proxies import DEFAULT_PORTS
 
 
@@ -24,6 +25,22 @@ S3_VENDORS = {
     "s3a": S3Vendor("https://s3.{region}.amazonaws.com", "us-east-1"),
     "bos": S3Vendor("https://s3.{region}.bcebos.com", "bj"),
 }
+
+
+def host_label(what: str, text: str) -> str:
+    """A part of a host's name: with a slash in it, what follows would be a path of another host.
+
+    Args:
+        what: Whose part it is, such as `the region`.
+        text: Of a Secret or the environment.
+
+    Raises:
+        InvalidSpec: It is no label of a host's name.
+    """
+    if not LABEL.fullmatch(text):
+        remedy = "Write letters, digits and hyphens, or set the endpoint"
+        raise InvalidSpec.of(f"{what} cannot be part of a host's name", repr(text), remedy)
+    return text
 
 
 def checked_endpoint(endpoint: str) -> str:
@@ -43,6 +60,8 @@ def checked_endpoint(endpoint: str) -> str:
 def _is_url(endpoint: str) -> bool:
     try:
         split = urlsplit(endpoint)
-        return split.scheme in DEFAULT_PORTS and is_host(split.hostname or "") and split.port != 0
+        host, valid_port = split.hostname or "", split.port != 0
     except ValueError:
         return False
+    whole = is_host(host) and not is_misbracketed(split.netloc.rpartition("@")[2])
+    return split.scheme in DEFAULT_PORTS and whole and valid_port

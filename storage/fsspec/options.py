@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from podferry.contract.uri import Uri
-from podferry.storage.credentials.endpoints import checked_endpoint
+from podferry.storage.azure.credentials import with_connection_string
+from podferry.storage.credentials.endpoints import checked_endpoint, host_label
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, variable_names
 from podferry.storage.errors.translate import StoreLocation, store_error, store_location
 from podferry.storage.fsspec.google_credentials import SECRET_KEYS, google_token
@@ -139,7 +140,9 @@ def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, Stor
     }
     options: Options = {option: variables[name] for name, option in names.items() if variables.get(name)}
     options.update(connection_timeout=limits.connect_seconds, read_timeout=limits.stall_seconds)
-    account = variables.get("AZURE_STORAGE_ACCOUNT_NAME", "")
+    account = with_connection_string(variables).get("AZURE_STORAGE_ACCOUNT_NAME", "")
+    if account:
+        host_label("the account", account)
     return options, _location(uri, config, f"{account}.blob.core.windows.net" if account else "", "AZURE_")
 
 

@@ -15,6 +15,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 
 from podferry.contract.errors import FerryError
+from podferry.storage.credentials.endpoints import host_label
 from podferry.storage.credentials.sources import is_true
 from podferry.storage.errors.translate import store_error
 from podferry.storage.network.tls import tls_context
@@ -106,7 +107,7 @@ def service_url(access: OssAccess) -> str:
     if not host:
         inside = access.internal or is_true(variables.get("ALIBABA_CLOUD_VPC_ENDPOINT_ENABLED", ""))
         region = variables.get("ALIBABA_CLOUD_STS_REGION") or access.region
-        host = f"{'sts-vpc' if inside else 'sts'}.{region}.aliyuncs.com"
+        host = f"{'sts-vpc' if inside else 'sts'}.{host_label('the region', region)}.aliyuncs.com"
     base = host if "://" in host else f"https://{host}"
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     query = {"Action": "AssumeRoleWithOIDC", "Version": "2015-04-01", "Format": "JSON", "Timestamp": now}

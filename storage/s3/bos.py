@@ -14,7 +14,7 @@ import msgspec
 
 from podferry.contract.errors import CredentialsMissing, InvalidSpec
 from podferry.contract.uri import Uri
-from podferry.storage.credentials.endpoints import S3_VENDORS
+from podferry.storage.credentials.endpoints import S3_VENDORS, host_label
 from podferry.storage.store import StoreConfig
 
 BOS_SCHEME = "bos"
@@ -71,15 +71,19 @@ def bos_as_s3(uri: Uri, config: StoreConfig) -> StoreConfig:
         named or config.region or read("BOS_REGION") or (own[2] if own else S3_VENDORS[BOS_SCHEME].region)
     )
     if own:
-        configured = f"{own[1] or 'https'}://s3.{region}.bcebos.com"
+        configured = f"{own[1] or 'https'}://s3.{host_label('the region', region)}.bcebos.com"
     reload_credentials = config.reload_credentials
     return msgspec.structs.replace(
         config,
-        endpoint=configured or S3_VENDORS[BOS_SCHEME].endpoint.format(region=region),
+        endpoint=configured or _vendor_endpoint(region),
         region=region,
         credentials=_renamed(config.credentials),
         reload_credentials=reload_credentials and partial(_reloaded, reload_credentials),
     )
+
+
+def _vendor_endpoint(region: str) -> str:
+    return S3_VENDORS[BOS_SCHEME].endpoint.format(region=host_label("the region", region))
 
 
 def _reloaded(reload_credentials: Callable[[], Mapping[str, str]]) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ import msgspec
 
 from podferry.contract.errors import FerryError
 from podferry.contract.uri import Uri
-from podferry.storage.credentials.endpoints import S3_VENDORS, checked_endpoint
+from podferry.storage.credentials.endpoints import S3_VENDORS, checked_endpoint, host_label
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, variable_names
 from podferry.storage.errors.translate import StoreLocation, store_error, store_location
 from podferry.storage.network.settings import DIRECT, Network
@@ -30,7 +30,9 @@ def s3_endpoint(uri: Uri, config: StoreConfig) -> tuple[str, str]:
     read, vendor = config.credentials.get, S3_VENDORS[uri.scheme]
     region = config.region or read("AWS_REGION") or read("AWS_DEFAULT_REGION") or vendor.region
     configured = config.endpoint or read("AWS_ENDPOINT_URL_S3") or read("AWS_ENDPOINT_URL")
-    return checked_endpoint(configured or vendor.endpoint.format(region=region)), region
+    if configured:
+        return checked_endpoint(configured), region
+    return vendor.endpoint.format(region=host_label("the region", region)), region
 
 
 class S3Access(msgspec.Struct, frozen=True):

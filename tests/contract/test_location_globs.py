@@ -80,6 +80,20 @@ def test_a_wildcard_ends_where_its_part_does(pattern: str, place: str, expected:
 
 
 @pytest.mark.parametrize(
+    "place",
+    [
+        "https://[::ffff:6.6.6.6].lab.example",
+        "https://[2001:db8::1].lab.example/digits",
+        "https://x.lab.example[2001:db8::1].lab.example",
+        "https://a][b.lab.example",
+    ],
+)
+def test_an_address_in_a_part_of_the_host_is_not_the_domain_behind_it(place: str) -> None:
+    """Python connects to the address."""
+    assert not allows(["https://*.lab.example/", "https://*.lab.example"], place)
+
+
+@pytest.mark.parametrize(
     ("pattern", "place", "expected"),
     [
         ("sftp://[fd00::1]/data/", "sftp://[fd00::1]/data/x", True),

@@ -40,6 +40,8 @@ def test_what_is_no_endpoint() -> None:
         "GOOGLE_SERVICE_ACCOUNT_KEY": '{"token_uri": "https://oauth2.googleapis.com/token"}',
         "HTTPS_PROXY": "http://proxy:3128",
         "AWS_ENDPOINT_URL": "",
+        "FSSPEC_AZ_ACCOUNT_NAME": "lake1",
+        "AZURE_STORAGE_CONNECTION_STRING": "AccountName=lake1;AccountKey=a+b/c==;EndpointSuffix=",
     }
     assert problems(credentials, []) == []
 
@@ -56,6 +58,9 @@ def test_a_metadata_service_is_never_allowed() -> None:
         ("FSSPEC_S3_CLIENT_KWARGS", '{"endpoint_url": "https:\\/\\/evil.example"}'),
         ("FSSPEC_S3_CLIENT_KWARGS", '[{"endpoint_url": "https:\\u002f/evil.example"}]'),
         ("FSSPEC_AZ_ACCOUNT_HOST", "evil.example"),
+        ("FSSPEC_AZ_ACCOUNT_NAME", "evil.example/"),
+        ("FSSPEC_AZ_CONNECTION_STRING", "AccountName=evil.example/;AccountKey=b"),
+        ("AZURE_STORAGE_CONNECTION_STRING", "BlobEndpoint=evil.example;AccountName=a"),
         ("FSSPEC_DBFS_INSTANCE", "evil.example"),
         ("AZURE_STORAGE_CONNECTION_STRING", "AccountName=a;AccountKey=b;EndpointSuffix=evil.example"),
         ("HADOOP_CONF_DIR", "/podferry/claims/evil.example"),

@@ -160,6 +160,36 @@ def test_characters_that_no_host_has(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "https://[::1].lab.example/x",
+        "sftp://me@lab[::1]/x",
+        "ftp://[::1/x",
+        "s3://[::1]/x",
+        "webdav://[::1]:80.lab/x",
+    ],
+)
+def test_only_a_complete_address_is_in_brackets(text: str) -> None:
+    with pytest.raises(InvalidSpec, match="only a complete address of IPv6 is in brackets"):
+        parse_uri(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://h:80.lab/x",
+        "webhdfs://h:99999/x",
+        "sftp://me@nas:ssh/x",
+        "ftp://u:pa/ss@h/x",
+        "smb://[::1]:x/y",
+    ],
+)
+def test_a_port_is_a_number(text: str) -> None:
+    with pytest.raises(InvalidSpec, match=r"the port of the URI's host|only a complete address"):
+        parse_uri(text)
+
+
+@pytest.mark.parametrize(
     "text", ["hdfs:///data", "sftp://@/data", "ftp://me@/data", "sftp://:22/data", "smb://"]
 )
 def test_a_uri_without_a_host(text: str) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from podferry.contract.location_globs import ANY
-from podferry.contract.location_guards import WITHOUT_HOST
+from podferry.contract.schemes import WITHOUT_HOST
 from podferry.webhook.policy.policy import AllowedLocations, Policy
 
 OPEN_HOST = re.compile(r"([^:/]+)://([^/]*[^/@*])\*(:[^/]*)?(/.*)?")

@@ -9,7 +9,8 @@ S3 = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
 
 
 @pytest.mark.parametrize(
-    "endpoint", ["127.0.0.1:9000", "ftp://host", "minio", "http://bad host:9", "http://a:99999"]
+    "endpoint",
+    ["127.0.0.1:9000", "ftp://host", "minio", "http://bad host:9", "http://a:99999", "https://[::1].lab"],
 )
 def test_an_endpoint_is_a_url(endpoint):
     with pytest.raises(InvalidSpec, match="an endpoint must be a URL"):
@@ -33,3 +34,18 @@ def test_an_endpoint_has_no_password_which_messages_would_show(scheme):
     with pytest.raises(InvalidSpec, match="neither a user nor a password") as caught:
         open_store(parse_uri(f"{scheme}://datasets/digits/x"), config)
     assert "pa55" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("uri", "credentials"),
+    [
+        ("s3://b/x", {**S3, "AWS_REGION": "elsewhere.example/"}),
+        ("bos://b/x", {"BOS_ACCESS_KEY_ID": "k", "BOS_SECRET_ACCESS_KEY": "s", "BOS_REGION": "a.example#"}),
+        ("az://c/x", {"AZURE_STORAGE_ACCOUNT_NAME": "a.example/", "AZURE_STORAGE_ACCOUNT_KEY": "YWJj"}),
+        ("az://c/x", {"AZURE_STORAGE_CONNECTION_STRING": "AccountName=a.example/;AccountKey=YWJj"}),
+    ],
+)
+def test_a_secret_names_no_other_host_by_a_part_of_the_vendors(uri, credentials):
+    """The policy's endpoints cover addresses in Secrets, and these would be one."""
+    with pytest.raises(InvalidSpec, match="cannot be part of a host's name"):
+        open_store(parse_uri(uri), StoreConfig(credentials=credentials))

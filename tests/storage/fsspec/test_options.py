@@ -1,3 +1,6 @@
+import pytest
+
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import parse_uri
 from podferry.storage.fsspec.options import options_for
 from podferry.storage.store import StoreConfig
@@ -16,3 +19,9 @@ def test_options_do_not_print_values():
     printed = repr(options_for(parse_uri("s3://b?engine=fsspec"), config, LIMITS))
     assert "kkkk" not in printed
     assert "ssss" not in printed
+
+
+def test_the_account_of_azure_names_no_other_host():
+    credentials = {"AZURE_STORAGE_CONNECTION_STRING": "AccountName=elsewhere.example/;AccountKey=YWJj"}
+    with pytest.raises(InvalidSpec, match="cannot be part of a host's name"):
+        options_for(parse_uri("az://c/x"), StoreConfig(credentials=credentials), LIMITS)
