@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -21,6 +22,8 @@ CACHE_SECONDS = 30.0
 MAX_CACHED = 10_000
 """Tokens whose answers are kept, a few MB."""
 POD_NAME, NODE_NAME = "authentication.kubernetes.io/pod-name", "authentication.kubernetes.io/node-name"
+TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+"""Source: RFC 6750, section 2.1. Anything else is not worth a question to the API server."""
 ACCOUNT_PARTS = 4
 """Of the user name `system:serviceaccount:NAMESPACE:NAME`."""
 
@@ -67,7 +70,8 @@ class Readers:
             Unavailable: The API server does not respond.
         """
         kind, _, token = authorization.partition(" ")
-        reader = await self._known(token.strip()) if kind.lower() == "bearer" and token.strip() else None
+        is_token = kind.lower() == "bearer" and TOKEN.fullmatch(token.strip())
+        reader = await self._known(token.strip()) if is_token else None
         if reader is None:
             remedy = f"Mount a projected service account token with the audience {AUDIENCE}"
             raise Unauthenticated.of("the cache needs a valid token", "", remedy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -112,7 +113,9 @@ def _wait_seconds(request: web.Request) -> float:
     try:
         seconds = float(request.query.get("wait", "0"))
     except ValueError:
-        raise web.HTTPBadRequest(text="wait must be a number of seconds\n") from None
+        seconds = math.nan
+    if math.isnan(seconds):  # a timer of the loop that is due at no time would keep others from their turn
+        raise web.HTTPBadRequest(text="wait must be a number of seconds\n")
     return min(max(seconds, 0.0), cache_api.MAX_WAIT_SECONDS)
 
 

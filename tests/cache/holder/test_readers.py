@@ -61,7 +61,20 @@ async def test_a_pod_of_an_allowed_namespace(readers):
     assert await readers.check("Bearer good") == Reader("team-a", "p1", "n1")
 
 
-@pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic good", "good", "Bearer bad"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Basic good",
+        "good",
+        "Bearer bad",
+        "Bearer \udcff",
+        "Bearer good\0",
+        "Bearer gööd",
+    ],
+)
 async def test_no_valid_token(readers, header):
     with pytest.raises(Unauthenticated, match="needs a valid token") as caught:
         await readers.check(header)

@@ -112,8 +112,9 @@ async def test_only_bytes_of_files_count_as_served(content, tmp_path):
     await stage.close()
 
 
-async def test_a_wait_is_a_number(site):
-    assert (await site[1](f"{DATASET_PATH}?uri=x&wait=soon"))[0] in {400, 404}
+@pytest.mark.parametrize("wait", ["soon", "nan", "-NaN", ""])
+async def test_a_wait_is_a_number(site, content, wait):
+    assert (await site[1](f"{DATASET_PATH}?uri={content.uri}&wait={wait}"))[0] == 400
 
 
 async def test_readers_need_a_token_except_for_the_probe(content, tmp_path):
