@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from podferry.contract.errors import FerryError, NotFound
@@ -103,9 +103,12 @@ class MemoryCluster:
             raise NotFound.of(f"there is no {name}")
         return things[name]
 
-    async def labelled_services(self, label: str) -> list[dict[str, Any]]:
+    async def labelled_services(self, label: str, namespace: str = "") -> AsyncIterator[dict[str, Any]]:
         """See `podferry.webhook.cluster.kube.Cluster`."""
         self.calls += 1
         if self.failure is not None:
             raise self.failure
-        return copy.deepcopy([one for one in self.services if label in one["metadata"].get("labels", {})])
+        for one in self.services:
+            metadata = one["metadata"]
+            if label in metadata.get("labels", {}) and namespace in {"", metadata["namespace"]}:
+                yield copy.deepcopy(one)

@@ -95,12 +95,19 @@ class ApiServer:
         app.router.add_patch(configuration, self._trust)
         app.router.add_get("/api/v1/namespaces/{name}", self._namespace)
         app.router.add_get("/api/v1/services", self._services)
+        app.router.add_get("/api/v1/namespaces/{namespace}/services", self._services)
         app.router.add_post("/apis/authentication.k8s.io/v1/tokenreviews", self._review_token)
         return app
 
     async def _services(self, request: web.Request) -> web.Response:
-        items = await self.cluster.labelled_services(request.query["labelSelector"])
-        return web.json_response({"kind": "ServiceList", "items": items})
+        namespace = request.match_info.get("namespace", "")
+        items = [
+            one async for one in self.cluster.labelled_services(request.query["labelSelector"], namespace)
+        ]
+        start, limit = int(request.query.get("continue", "0")), int(request.query["limit"])
+        rest = {"continue": str(start + limit)} if start + limit < len(items) else {}
+        found = items[start : start + limit]
+        return web.json_response({"kind": "ServiceList", "metadata": rest, "items": found})
 
     async def _review_token(self, request: web.Request) -> web.Response:
         review = await request.json()

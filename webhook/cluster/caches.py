@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -21,6 +21,8 @@ log = structlog.get_logger(__name__)
 POLL_SECONDS = 5.0
 NO_ADDRESS = {"", "None"}
 """Of a Service that has none yet, and of a headless one."""
+MAX_OF_NAMESPACE, MAX_OF_ALL = 100, 5000
+"""Caches of one namespace that its pods may use, and caches that are read; podferry's own are read apart."""
 MAX_SOURCE_LENGTH = 4096
 """Characters. An annotation may have 256 KiB, and anybody who may create Services writes one."""
 
@@ -77,21 +79,33 @@ class Caches:
     async def refresh(self) -> None:
         """List them; what was listed last remains if that fails."""
         try:
-            services = await self._cluster.labelled_services(CACHE_LABEL)
+            shared = [one async for one in self._listed(self._cluster.namespace)]
+            by_namespace = await self._by_owner()
         except FerryError as error:
             self._failures.failed(error)
             return
         self._failures.succeeded()
-        self._read(services)
+        self._shared, self._by_namespace, self._visible = shared, by_namespace, {}
 
-    def _read(self, services: Sequence[Any]) -> None:
-        """Read them once, not for each review."""
-        self._by_namespace, self._shared, self._visible = {}, [], {}
-        for found in filter(None, map(_read_service, services)):
-            cache = found.cache
-            self._by_namespace.setdefault(cache.namespace, []).append(cache)
-            if cache.namespace == self._cluster.namespace:
-                self._shared.append(found)
+    async def _by_owner(self) -> dict[str, list[KnownCache]]:
+        """The caches of each namespace: not so many that their owners could fill the webhook's memory."""
+        found: dict[str, list[KnownCache]] = {}
+        count = 0
+        async for one in self._listed():
+            count += 1
+            mine = found.setdefault(one.cache.namespace, [])
+            if len(mine) < MAX_OF_NAMESPACE:
+                mine.append(one.cache)
+            if count >= MAX_OF_ALL:
+                log.warning("there are more caches than are read", limit=MAX_OF_ALL)
+                break
+        return found
+
+    async def _listed(self, namespace: str = "") -> AsyncIterator[_SharedCache]:
+        """Services are read here once, not for each review, and their other fields are not kept."""
+        async for service in self._cluster.labelled_services(CACHE_LABEL, namespace):
+            if (found := _read_service(service)) is not None:
+                yield found
 
     async def run(self, seconds: float = POLL_SECONDS) -> None:
         """Refresh for ever."""

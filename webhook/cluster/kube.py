@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -21,6 +21,8 @@ from podferry.contract.errors import AccessDenied, FerryError, InvalidSpec, NotF
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=3.0)
 """Less than the timeout of an admission request."""
+PAGE_ITEMS = 50
+"""Of a list: each of them may have annotations of 256 KiB."""
 CONFLICT = 409
 ADMISSION_API = "/apis/admissionregistration.k8s.io/v1"
 MUTATING = "mutatingwebhookconfigurations"
@@ -76,8 +78,8 @@ class Cluster(Protocol):
     async def namespace_labels(self, name: str) -> dict[str, str]:
         """A namespace's labels."""
 
-    async def labelled_services(self, label: str) -> list[dict[str, Any]]:
-        """The Services of all namespaces that have a label."""
+    def labelled_services(self, label: str, namespace: str = "") -> AsyncIterator[dict[str, Any]]:
+        """The Services that have a label, of a namespace or of all; read page by page."""
 
 
 class KubeClient:
@@ -153,10 +155,17 @@ class KubeClient:
         found = await self._request("GET", f"/api/v1/namespaces/{name}")
         return found.get("metadata", {}).get("labels") or {}
 
-    async def labelled_services(self, label: str) -> list[dict[str, Any]]:
+    async def labelled_services(self, label: str, namespace: str = "") -> AsyncIterator[dict[str, Any]]:
         """See `Cluster`."""
-        found = await self._request("GET", f"/api/v1/services?labelSelector={quote(label, safe='')}")
-        return found.get("items") or []
+        place = f"namespaces/{namespace}/services" if namespace else "services"
+        first = f"/api/v1/{place}?labelSelector={quote(label, safe='')}&limit={PAGE_ITEMS}"
+        path = first
+        while path:
+            found = await self._request("GET", path)
+            for item in found.get("items") or []:
+                yield item
+            following = (found.get("metadata") or {}).get("continue")
+            path = f"{first}&continue={quote(following, safe='')}" if following else ""
 
     async def review_token(self, token: str, audience: str) -> dict[str, Any]:
         """The status of a TokenReview. Needs `create` on `tokenreviews`."""

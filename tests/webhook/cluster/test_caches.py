@@ -8,6 +8,8 @@ from podferry.webhook.cluster.kube import Cluster, KubeClient
 from podferry.webhook.pod.known_cache import KnownCache
 from tests.support.memory_cluster import MemoryCluster
 
+LABEL = "podferry.io/cache"
+
 
 def service(namespace: str, name: str = "digits", readers: str = "", **changes: Any) -> dict[str, Any]:
     metadata = {
@@ -63,7 +65,32 @@ async def test_a_cache_that_is_gone_is_forgotten(caches: Caches, memory_cluster:
 async def test_the_client_lists_by_label(api: Any, memory_cluster: MemoryCluster, client: KubeClient) -> None:
     memory_cluster.services = [service("a"), {"metadata": {"name": "x", "namespace": "a"}}]
     cluster: Cluster = client
-    assert await cluster.labelled_services("podferry.io/cache") == [service("a")]
+    assert [one async for one in cluster.labelled_services("podferry.io/cache")] == [service("a")]
+
+
+async def test_the_client_reads_page_by_page(
+    api: Any, memory_cluster: MemoryCluster, client: KubeClient
+) -> None:
+    memory_cluster.services = [service(f"team-{index % 2}", f"n{index}") for index in range(120)]
+    assert [one async for one in client.labelled_services(LABEL)] == memory_cluster.services
+    mine = [one async for one in client.labelled_services(LABEL, "team-1")]
+    assert mine == memory_cluster.services[1::2]
+
+
+async def test_the_caches_of_tenants_are_bounded(
+    memory_cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody who may create Services could fill the webhook's memory, or hide the caches of others."""
+    monkeypatch.setattr("podferry.webhook.cluster.caches.MAX_OF_NAMESPACE", 2)
+    monkeypatch.setattr("podferry.webhook.cluster.caches.MAX_OF_ALL", 6)
+    shared = service("podferry", readers="*")
+    many = [service("hostile", f"n{index}") for index in range(5)]
+    memory_cluster.services = [*many, service("team"), service("late"), shared]
+    caches = Caches(memory_cluster)
+    await caches.refresh()
+    assert [one.name for one in caches.visible_in("hostile")] == ["n0", "n1", "digits"]
+    assert [one.namespace for one in caches.visible_in("team")] == ["team", "podferry"]
+    assert [one.namespace for one in caches.visible_in("late")] == ["podferry"]
 
 
 def test_an_address_of_version_6_is_bracketed() -> None:
