@@ -11,6 +11,7 @@ policy stops those.
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 import unicodedata
 from urllib.parse import unquote, urlsplit
@@ -37,8 +38,12 @@ METADATA_NETWORKS = tuple(
     )
 )
 METADATA_NAMES = frozenset(
-    {"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"}
+    {"metadata", "metadata.google.internal", "metadata.goog", "metadata.tencentyun.com", "instance-data"}
 )
+AWS_NAME = re.compile(r"instance-data\.[a-z0-9.-]+\.internal")
+"""Source: Amazon VPC, "DNS attributes": the domain is the region's."""
+NAT64 = ipaddress.ip_network("64:ff9b::/96")
+"""Addresses of IPv4 for hosts that only have IPv6. Source: RFC 6052."""
 DOTS = {ord(dot): "." for dot in "\u3002\uff61"}
 """Characters that name resolution treats as a dot, and that normalization keeps."""
 Guards = tuple[tuple[str, ...], ...]
@@ -63,7 +68,7 @@ UNGUARDED = LocationGuards()
 def is_metadata_service(url: str) -> bool:
     """Whether a URL, or `HOST:PORT`, names a metadata service, in any notation of its address."""
     host = _host(url)
-    if host in METADATA_NAMES:
+    if host in METADATA_NAMES or AWS_NAME.fullmatch(host):
         return True
     address = _address(host)
     return address is not None and any(
@@ -124,8 +129,11 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
         return _classic_address(host)
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return mapped or address
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address in NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address
 
 
 def _classic_address(host: str) -> ipaddress.IPv4Address | None:

@@ -169,9 +169,10 @@ def _location_problems(text: str, scheme: str, bucket: str, path: str) -> list[P
         return [Problem("the URI's bucket or host has characters that none has", repr(text), remedy)]
     host = bucket.rpartition("@")[2]
     if scheme != "memory" and (is_misbracketed(host) or (scheme in WITHOUT_ADDRESS and "[" in host)):
-        return [Problem("only a complete address of IPv6 is in brackets", hide_secrets(repr(text)), remedy)]
+        what = "the URI names no valid host and port: only a complete address of IPv6 is in brackets"
+        return [Problem(what, hide_secrets(repr(text)), remedy)]
     if scheme in STORE_SCHEMES and scheme not in WITHOUT_HOST and not _is_port(host):
-        what = "the port of the URI's host is no number, or too large"
+        what = "the URI names no valid host and port"
         return [Problem(what, hide_secrets(repr(text)), f"Write {scheme}://HOST:PORT/{path}")]
     return [Problem("the URI names no bucket", repr(text), remedy)] if host.partition(":")[0] == "" else []
 

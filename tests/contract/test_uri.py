@@ -185,7 +185,7 @@ def test_only_a_complete_address_is_in_brackets(text: str) -> None:
     ],
 )
 def test_a_port_is_a_number(text: str) -> None:
-    with pytest.raises(InvalidSpec, match=r"the port of the URI's host|only a complete address"):
+    with pytest.raises(InvalidSpec, match=r"no valid host and port|only a complete address"):
         parse_uri(text)
 
 
