@@ -18,7 +18,7 @@ from podferry.storage.azure.credentials import (
 from podferry.storage.azure.place import AzurePlace, azure_place
 from podferry.storage.credentials.endpoints import checked_endpoint, host_label
 from podferry.storage.credentials.sources import variable_names
-from podferry.storage.errors.translate import StoreLocation, store_error, store_location
+from podferry.storage.errors.translate import StoreLocation, store_error, store_location, unused_keys
 from podferry.storage.network.settings import Network
 from podferry.storage.store import StoreConfig
 
@@ -75,7 +75,8 @@ def azure_access(uri: Uri, config: StoreConfig) -> AzureAccess:
     account = place.account or variables.get("AZURE_STORAGE_ACCOUNT_NAME", "")
     endpoint = checked_endpoint(_endpoint(place, config, variables, account))
     names = variable_names(config.credentials, "AZURE_")
-    location = store_location(uri, endpoint, names, config.network)
+    unused = unused_keys(config.credentials, names, config.reload_credentials)
+    location = store_location(uri, endpoint, names, config.network, unused)
     _check_account(uri, place, variables, source)
     if not account:
         raise CredentialsMissing.of(

@@ -7,14 +7,14 @@ words, and this module combines them.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
 
-from podferry.contract.errors import Corrupt, FerryError, Problem, Unavailable
+from podferry.contract.errors import Corrupt, CredentialsMissing, FerryError, Problem, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.credential_rules import (
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 WEB_SCHEMES = ("http", "https", "webdav", "webdavs", "hf")
 """Their servers have no codes of errors."""
+MAX_UNUSED_SHOWN = 10
 UNAUTHORIZED = 401
 """No credentials, or wrong ones. Source: RFC 9110, section 15.5.2."""
 
@@ -43,6 +44,7 @@ class StoreLocation(msgspec.Struct, frozen=True):
         credentials: Names of the variables or keys that were read, without their values.
         proxy: The proxy's URL without its password; empty without one.
         trusted: Where the certificates come from that are trusted in addition to the system's.
+        unused: Names of a Secret's keys that mean nothing to this store.
     """
 
     uri: Uri
@@ -50,6 +52,7 @@ class StoreLocation(msgspec.Struct, frozen=True):
     credentials: tuple[str, ...] = ()
     proxy: str = ""
     trusted: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
 
     @property
     def address(self) -> str:
@@ -58,10 +61,27 @@ class StoreLocation(msgspec.Struct, frozen=True):
         return f"{address}; proxy {self.proxy}" if self.proxy else address
 
 
-def store_location(uri: Uri, endpoint: str, credentials: tuple[str, ...], network: Network) -> StoreLocation:
+def store_location(
+    uri: Uri, endpoint: str, credentials: tuple[str, ...], network: Network, unused: tuple[str, ...] = ()
+) -> StoreLocation:
     """The location of a store that is reached with these network settings."""
     proxy = network.proxies.proxy_for(endpoint)
-    return StoreLocation(uri, endpoint, credentials, str(proxy) if proxy else "", network.ca.names)
+    return StoreLocation(
+        uri, endpoint, credentials, str(proxy) if proxy else "", network.ca.names, unused[:MAX_UNUSED_SHOWN]
+    )
+
+
+def unused_keys(
+    credentials: Mapping[str, str], read: Sequence[str], of_secret: Callable[[], Mapping[str, str]] | None
+) -> tuple[str, ...]:
+    """Names of a Secret's keys that are none of a vendor's.
+
+    Args:
+        credentials: All of them.
+        read: The vendor's.
+        of_secret: Reads them again; None for the environment, which has hundreds of others.
+    """
+    return () if of_secret is None else tuple(sorted(set(credentials) - set(read)))
 
 
 def translate(
@@ -154,6 +174,8 @@ def store_error(kind: str, location: StoreLocation, name: str = "", evidence: st
         rule = CREDENTIAL_ERRORS[kind]
         keys = ", ".join(location.credentials)
         measured.append(f"read: {keys}" if keys else "no credentials were read")
+        if location.unused and rule.error is CredentialsMissing:
+            measured.append(f"unknown keys of the Secret: {', '.join(location.unused)}")
         remedy = "" if rule.remedy else _credentials_remedy(location.uri.scheme)
     elif kind in CONNECTION_ERRORS:
         rule = CONNECTION_ERRORS[kind]

@@ -15,7 +15,7 @@ from podferry.contract.uri import Uri
 from podferry.storage.azure.credentials import with_connection_string
 from podferry.storage.credentials.endpoints import checked_endpoint, host_label
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, variable_names
-from podferry.storage.errors.translate import StoreLocation, store_error, store_location
+from podferry.storage.errors.translate import StoreLocation, store_error, store_location, unused_keys
 from podferry.storage.fsspec.google_credentials import SECRET_KEYS, google_token
 from podferry.storage.network.tls import tls_context
 from podferry.storage.s3.endpoint import requester_pays, s3_endpoint
@@ -80,7 +80,8 @@ def _custom(scheme: str, variables: Mapping[str, str]) -> Options:
 def _location(uri: Uri, config: StoreConfig, endpoint: str, *prefixes: str) -> StoreLocation:
     own = f"FSSPEC_{uri.scheme.upper()}_"
     names = variable_names(config.credentials, own, *prefixes)
-    return store_location(uri, endpoint, names, config.network)
+    unused = unused_keys(config.credentials, names, config.reload_credentials)
+    return store_location(uri, endpoint, names, config.network, unused)
 
 
 def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:

@@ -17,7 +17,7 @@ from podferry.contract.errors import FerryError, InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.endpoints import checked_endpoint
 from podferry.storage.credentials.sources import variable_names
-from podferry.storage.errors.translate import StoreLocation, store_error, store_location
+from podferry.storage.errors.translate import StoreLocation, store_error, store_location, unused_keys
 from podferry.storage.network.settings import DIRECT, Network
 from podferry.storage.oss.keys import KEY_PREFIXES, OssKeys, OssSource, configured_keys, oss_source
 from podferry.storage.store import StoreConfig
@@ -64,7 +64,8 @@ class OssAccess(msgspec.Struct, frozen=True):
     def location(self) -> StoreLocation:
         """For errors."""
         names = variable_names(self.variables, *KEY_PREFIXES)
-        return store_location(self.uri, self.endpoint, names, self.network)
+        unused = unused_keys(self.variables, names, self.reload_credentials)
+        return store_location(self.uri, self.endpoint, names, self.network, unused)
 
     @property
     def path_style(self) -> bool:

@@ -14,7 +14,7 @@ from podferry.contract.errors import FerryError
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.endpoints import S3_VENDORS, checked_endpoint, host_label
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, variable_names
-from podferry.storage.errors.translate import StoreLocation, store_error, store_location
+from podferry.storage.errors.translate import StoreLocation, store_error, store_location, unused_keys
 from podferry.storage.network.settings import DIRECT, Network
 from podferry.storage.s3.bos import BOS_SCHEME, bos_as_s3, bos_bucket, bos_names
 from podferry.storage.s3.sigv4 import S3Credentials
@@ -77,7 +77,9 @@ class S3Access(msgspec.Struct, frozen=True):
     @property
     def location(self) -> StoreLocation:
         """For errors."""
-        return store_location(self.uri, self.endpoint, self.read, self.network)
+        of_secret = None if self.uri.scheme == BOS_SCHEME else self.reload_credentials  # BOS renames them
+        unused = unused_keys(self.variables, self.read, of_secret)
+        return store_location(self.uri, self.endpoint, self.read, self.network, unused)
 
     @property
     def bucket_url(self) -> str:

@@ -1,6 +1,6 @@
 import pytest
 
-from podferry.contract.errors import InvalidSpec
+from podferry.contract.errors import CredentialsMissing, InvalidSpec
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
@@ -34,6 +34,24 @@ def test_an_endpoint_has_no_password_which_messages_would_show(scheme):
     with pytest.raises(InvalidSpec, match="neither a user nor a password") as caught:
         open_store(parse_uri(f"{scheme}://datasets/digits/x"), config)
     assert "pa55" not in str(caught.value)
+
+
+@pytest.mark.parametrize("uri", ["s3://b/x", "az://c/x", "oss://b/x"])
+def test_without_credentials_the_unknown_keys_of_a_secret_are_named(uri):
+    held = {
+        "access_key": "pa55",
+        "pass": "pa55",
+        "OSS_REGION": "cn-hangzhou",
+        "AWS_EC2_METADATA_DISABLED": "1",
+    }
+    held["AZURE_STORAGE_ACCOUNT_NAME"] = "lake"
+    config = StoreConfig(credentials=held, reload_credentials=lambda: held)
+    with pytest.raises(CredentialsMissing, match=r"unknown keys of the Secret: .*access_key, pass") as caught:
+        open_store(parse_uri(uri), config)
+    assert "pa55" not in str(caught.value)
+    with pytest.raises(CredentialsMissing) as caught:
+        open_store(parse_uri(uri), StoreConfig(credentials=held))
+    assert "unknown keys" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
