@@ -15,7 +15,8 @@ from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation
 from podferry.storage.ftp.facts import MAX_DIGITS, Facts, read_facts, read_line, tag_of
 from podferry.storage.ftp.listed_lines import listed_lines
-from podferry.storage.ftp.session import UNKNOWN_COMMAND, Endless, FtpSession
+from podferry.storage.ftp.replies import Endless
+from podferry.storage.ftp.session import UNKNOWN_COMMAND, FtpSession
 from podferry.storage.object_names import is_temporary, join
 from podferry.storage.timeouts_and_limits import MAX_LISTED
 from podferry.storage.walk import Directory

@@ -7,7 +7,8 @@ import socket
 import ssl
 from collections.abc import Iterator
 
-from podferry.storage.ftp.session import MAX_LINE_BYTES, Endless, FtpSession, end_privacy
+from podferry.storage.ftp.replies import MAX_LINE_BYTES, Endless
+from podferry.storage.ftp.session import FtpSession, end_privacy
 
 LISTING_BYTES = 1 << 16
 """Taken at a time."""

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from podferry.storage.ftp.login import Login, Tls
+from podferry.storage.ftp.replies import MAX_LINE_BYTES, Replies
 from podferry.storage.timeouts_and_limits import Limits
 
 RECEIVE_BYTES = 1 << 20
@@ -19,24 +20,22 @@ RECEIVE_BYTES = 1 << 20
 FILE_COMMANDS = ("RETR", "STOR", "APPE")
 PIPELINED = 32
 """Commands that wait at the server at a time: some kilobytes, which its socket's buffer holds."""
-MAX_LINE_BYTES = 8192
-"""Of a reply or a listing. A name has 255 bytes, and a path 4,096."""
-MAX_REPLY_LINES = 1000
-"""Of one reply. Banners have tens of lines."""
 UNKNOWN_COMMAND = ("500", "501", "502", "504")
 """Replies to a command that the server does not know. Source: RFC 959, 4.2.1."""
 ENDED = ("226", "250", "225", "426", "451", "450", "551")
 """Replies to a transfer that the client has ended: complete, aborted, or failed."""
 
 
-class Endless(ftplib.Error):
-    """The server sends more than a reply or a line can have."""
-
-
 class FtpSession(ftplib.FTP_TLS):
     """A session that has logged in; to be used by one thread at a time.
 
     Server addresses in replies to PASV are ignored: data comes from the host that was named.
+
+    Attributes:
+        features: Commands that the server announces, in capitals.
+        replies: To the commands.
+        passive_port: Where the server waits for the next data connection, and since when (monotonic seconds);
+            None if it was not asked for one.
     """
 
     def __init__(self, login: Login, context: ssl.SSLContext | None, limits: Limits) -> None:
@@ -51,7 +50,8 @@ class FtpSession(ftplib.FTP_TLS):
             ftplib.Error, OSError, EOFError: The server does not let this client in.
         """
         self._login, self._limits, self.tls = login, limits, login.tls
-        self._received = bytearray()
+        self.replies = Replies()
+        self.passive_port: tuple[int, float] | None = None
         self._deadline = time.monotonic() + limits.connect_seconds + limits.stall_seconds
         super().__init__(context=context, timeout=limits.connect_seconds, encoding="utf-8")
         try:
@@ -67,8 +67,12 @@ class FtpSession(ftplib.FTP_TLS):
             self.close()
             raise
         self.timeout = limits.stall_seconds
+        self.block()
+
+    def block(self) -> None:
+        """Have calls wait for the server, as long as a request may take without a byte."""
         assert self.sock is not None  # noqa: S101 - it has logged in
-        self.sock.settimeout(limits.stall_seconds)
+        self.sock.settimeout(self._limits.stall_seconds)
 
     def renew(self) -> None:
         """Give what follows the time of one request: a server that sends drop by drop never stalls."""
@@ -79,36 +83,21 @@ class FtpSession(ftplib.FTP_TLS):
         if time.monotonic() > self._deadline:
             raise TimeoutError(f"no end within {self._limits.request_seconds:.0f} s")
 
-    def getline(self) -> str:
-        """See `ftplib.FTP.getline`.
+    def getmultiline(self) -> str:
+        """See `ftplib.FTP.getmultiline`.
 
         Raises:
-            Endless: The line is longer than a reply's can be.
+            Endless: It is longer than a reply can be.
             EOFError, OSError: The connection ends, or the time of the request.
         """
         assert self.sock is not None  # noqa: S101 - it is connected
-        while (end := self._received.find(b"\n")) < 0:
-            if len(self._received) > MAX_LINE_BYTES:
-                raise Endless(f"a line of a reply has over {MAX_LINE_BYTES:,} bytes")
+        while (reply := self.replies.take()) is None:
             self.check_time()
             data = self.sock.recv(MAX_LINE_BYTES)
             if not data:
                 raise EOFError
-            self._received += data
-        line = self._received[:end].decode(self.encoding, "surrogateescape").rstrip("\r")
-        del self._received[: end + 1]
-        return line
-
-    def getmultiline(self) -> str:
-        """See `ftplib.FTP.getmultiline`; raises `Endless` for a reply of too many lines."""
-        lines = [self.getline()]
-        code, more = lines[0][:3], lines[0][3:4] == "-"
-        while more:
-            if len(lines) > MAX_REPLY_LINES:
-                raise Endless(f"a reply has over {MAX_REPLY_LINES:,} lines: {lines[0][:40]!a}")
-            lines.append(self.getline())
-            more = lines[-1][:3] != code or lines[-1][3:4] == "-"
-        return "\n".join(lines)
+            self.replies.feed(data)
+        return reply
 
     def connect(self, *args: Any, **kwargs: Any) -> str:
         """See `ftplib.FTP.connect`; with TLS from the first byte if that was chosen."""
@@ -125,7 +114,7 @@ class FtpSession(ftplib.FTP_TLS):
         """See `ftplib.FTP_TLS.auth`; the protocol's name is that of RFC 4217."""
         reply = self.voidcmd("AUTH TLS")
         assert self.sock is not None  # noqa: S101 - it is connected
-        self._received.clear()  # what has come in the clear is no reply to what is said in private
+        self.replies.clear()  # what has come in the clear is no reply to what is said in private
         self.sock = self._private(self.sock)
         return reply
 
@@ -135,6 +124,11 @@ class FtpSession(ftplib.FTP_TLS):
         return self.context.wrap_socket(
             plain, server_hostname=self.host, session=session, suppress_ragged_eofs=ends_anyhow
         )
+
+    def makepasv(self) -> tuple[str, int]:
+        """See `ftplib.FTP.makepasv`. The server no longer waits at the last port."""
+        self.passive_port = None
+        return super().makepasv()
 
     def ntransfercmd(self, cmd: str, rest: int | str | None = None) -> tuple[socket.socket, int | None]:
         """See `ftplib.FTP.ntransfercmd`. TLS continues the session of the control connection.
@@ -156,10 +150,12 @@ class FtpSession(ftplib.FTP_TLS):
 
     def putline(self, line: str) -> None:
         """See `ftplib.FTP.putline`; a name may have bytes that are not UTF-8."""
-        if "\r" in line or "\n" in line:
-            raise ValueError("an illegal newline character should not be contained")
+        self.putlines([line])
+
+    def putlines(self, lines: Iterable[str]) -> None:
+        """Send some commands at once."""
         assert self.sock is not None  # noqa: S101 - it is connected
-        self.sock.sendall(line.encode(self.encoding, "surrogateescape") + b"\r\n")
+        self.sock.sendall(b"".join(map(command_line, lines)))
 
     def _features(self) -> frozenset[str]:
         """The commands and options that the server announces (FEAT, RFC 2389), in capitals."""
@@ -182,8 +178,7 @@ class FtpSession(ftplib.FTP_TLS):
         remaining = iter(paths)
         while batch := list(islice(remaining, PIPELINED)):
             self.renew()
-            for path in batch:
-                self.putline(f"MDTM {path}")
+            self.putlines(f"MDTM {path}" for path in batch)
             for reply in [self.getmultiline() for _ in batch]:
                 if reply[:1] == "4":
                     raise ftplib.error_temp(reply)
@@ -206,6 +201,13 @@ class FtpSession(ftplib.FTP_TLS):
         end_privacy(data)
         data.close()
         self.voidresp()
+
+
+def command_line(line: str) -> bytes:
+    """A command as it is sent; raises `ValueError` for one that would be two."""
+    if "\r" in line or "\n" in line:
+        raise ValueError("an illegal newline character should not be contained")
+    return line.encode("utf-8", "surrogateescape") + b"\r\n"
 
 
 def end_privacy(data: socket.socket) -> None:

@@ -19,6 +19,7 @@ from podferry.storage.timeouts_and_limits import Limits
 
 MAX_SESSIONS = 8
 """Of a store: what Pure-FTPd admits from one address by default; others admit more."""
+CLOSED = "the store is closed"
 SOUND = (ftplib.error_perm, PermissionError, FileNotFoundError)
 """Errors that are a complete reply, or follow one: the session is in order."""
 REFUSED_LOGINS = ("530", "331", "332", "430", "532")
@@ -54,12 +55,29 @@ class Sessions:
         """
         session = self._taken()
         session.renew()
+        session.block()
         try:
             yield session
         except BaseException as error:
-            self._give_back(session, sound=isinstance(error, SOUND))
+            self.give_back(session, sound=isinstance(error, SOUND))
             raise
-        self._give_back(session, sound=True)
+        self.give_back(session, sound=True)
+
+    def idle(self) -> FtpSession | None:
+        """A session that is open and not in use, which must be given back; None if there is none."""
+        with self._changed:
+            session = self._idle.pop() if self._idle and not self._closed else None
+            if session is not None:
+                self._used.add(session)
+            return session
+
+    def open_one(self) -> None:
+        """Have one more idle session: a new one, or if there are enough, the first that is given back.
+
+        Raises:
+            As `session`.
+        """
+        self.give_back(self._taken(), sound=True)
 
     def close(self) -> None:
         """Close all sessions, also those in use: what waits for them fails."""
@@ -75,7 +93,7 @@ class Sessions:
         with self._changed:
             while True:
                 if self._closed:
-                    raise ConnectionAbortedError("the store is closed")
+                    raise ConnectionAbortedError(CLOSED)
                 if self._idle:
                     session = self._idle.pop()
                     self._used.add(session)
@@ -106,7 +124,8 @@ class Sessions:
         self.answered = True
         return session if session is not None else self._taken()
 
-    def _give_back(self, session: FtpSession, *, sound: bool) -> None:
+    def give_back(self, session: FtpSession, *, sound: bool) -> None:
+        """End the use of a session; one that is not in order is closed."""
         with self._changed:
             self._used.discard(session)
             if sound and not self._closed:

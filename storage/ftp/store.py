@@ -19,9 +19,11 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation, store_error, translating
 from podferry.storage.ftp.directories import endless, file_entry, list_directory, path_of
-from podferry.storage.ftp.login import login_for, names_of_credentials
-from podferry.storage.ftp.session import Endless, FtpSession
-from podferry.storage.ftp.sessions import MAX_SESSIONS, Sessions
+from podferry.storage.ftp.login import Tls, login_for, names_of_credentials
+from podferry.storage.ftp.replies import Endless
+from podferry.storage.ftp.session import FtpSession
+from podferry.storage.ftp.sessions import CLOSED, MAX_SESSIONS, Sessions
+from podferry.storage.ftp.small_reads import SmallReads
 from podferry.storage.ftp.transfers import ReadRange, delete_file, exists, write_file
 from podferry.storage.ftp.worker_threads import WorkerThreads
 from podferry.storage.object_names import checked_name
@@ -60,6 +62,7 @@ class FtpStore:
         self._location = StoreLocation(uri, login.address, names, "", config.network.ca.names)
         self._sessions = Sessions(uri, config, self._location, limits)
         self._threads = WorkerThreads(MAX_SESSIONS, "ftp")
+        self._small = SmallReads(self._sessions, self._threads, limits) if login.tls is Tls.NONE else None
         self._closed = threading.Event()
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
@@ -81,6 +84,10 @@ class FtpStore:
         self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
     ) -> memoryview:
         """See `Store.read`. After a lost connection, what has not arrived is read over a new one."""
+        if self._small is not None and tag and (start, length) == (0, size):
+            data = await self._small.read(path_of(self.uri, checked_name(name)), size or 0, tag)
+            if data is not None:
+                return data
         reading = ReadRange(self._location, checked_name(name), (start, length, tag, size))
         return await self._call(name, reading.run)
 
@@ -112,6 +119,8 @@ class FtpStore:
     async def close(self) -> None:
         """Close the connections."""
         self._closed.set()
+        if self._small is not None:
+            await self._small.close()
         self._threads.close()
         await asyncio.to_thread(self._sessions.close)
 
@@ -121,6 +130,8 @@ class FtpStore:
     async def _call(self, name: str, work: Callable[[FtpSession], T], *, repeat: bool = True) -> T:
         """Do something in a session; if that is lost, again in another one."""
         with translating(self._location, name, answered=self._sessions.answered):
+            if self._closed.is_set():
+                raise ConnectionAbortedError(CLOSED)
             try:
                 return await self._threads.run(lambda: self._repeated(work, repeat))
             except Endless as error:
@@ -140,4 +151,4 @@ class FtpStore:
                 if pause is None:
                     raise
             if self._closed.wait(pause):
-                raise ConnectionAbortedError("the store is closed")
+                raise ConnectionAbortedError(CLOSED)

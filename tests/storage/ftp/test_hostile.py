@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
@@ -13,6 +12,7 @@ import pytest
 from podferry.contract.errors import Changed, Corrupt, FerryError, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
+from podferry.storage.ftp.small_reads import MAX_BYTES
 from podferry.storage.listing.dataset import open_dataset
 from podferry.storage.store import Store, StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
@@ -251,20 +251,29 @@ async def test_a_file_that_is_longer_behind_its_size_is_corrupt() -> None:
 
 
 async def test_a_cut_that_the_server_takes_for_an_end_is_resumed() -> None:
+    large = DATA * MAX_BYTES  # a small file is read again
     async with opened({}) as (server, store):
-        seen = itertools.count()
-
-        async def answer(session: Session, path: str) -> None:
-            if next(seen):
-                del server._answers["REST"]
-            await session.transfer(DATA[:4])
+        server.files = {"/d/a": large}
 
         async def rest(session: Session, argument: str) -> None:
-            server._answers["RETR"] = sends(DATA[int(argument) :])
+            server._answers["RETR"] = sends(large[int(argument) :])
             await session.say("350 yes")
 
-        server._answers |= {"RETR": answer, "REST": rest}
+        server._answers |= {"RETR": sends(large[:4]), "REST": rest}
+        assert await read(store) == large
+        assert [command for command in server.commands if command.startswith("REST")] == ["REST 4"]
+
+
+async def test_a_small_file_that_was_cut_is_read_again() -> None:
+    async with opened({}) as (server, store):
+
+        async def answer(session: Session, path: str) -> None:
+            del server._answers["RETR"]
+            await session.transfer(DATA[:4])
+
+        server._answers["RETR"] = answer
         assert await read(store) == DATA
+        assert server.commands.count("RETR /d/a") == 2
 
 
 async def test_a_range_from_another_start_is_not_taken() -> None:
