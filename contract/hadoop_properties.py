@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from xml.etree import ElementTree as ET
-
 
 def hadoop_properties(text: str) -> dict[str, str]:
     """The properties by name. Raises `ValueError` if the text is no XML."""
+    from xml.etree import ElementTree as ET  # noqa: PLC0415 - loaded by every command otherwise
+
     try:
         root = ET.fromstring(text)  # noqa: S314 - the user's own configuration
     except ET.ParseError as error:

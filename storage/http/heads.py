@@ -1,13 +1,14 @@
 """Asks for the size and the tag of many files of a web server: an index page has neither.
 
 A listing of 1,000 files takes 1,000 requests, which cost more in a general client than the files themselves.
-Only plain responses count here; whatever is not plain is left to the store's own client.
+Many are on their way at a time (RFC 9112, section 9.3.2). Only plain responses count here; whatever is not
+plain is left to the store's own client.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self, cast
 
@@ -15,9 +16,12 @@ from podferry.contract.manifest import Entry
 from podferry.storage.http.dialer import Dialer
 from podferry.storage.http.page_detection import is_html
 from podferry.storage.http.response_head import HEAD_END, MAX_HEAD_BYTES, UnexpectedResponse, parse_fields
+from podferry.storage.in_parallel import for_each_limited
 from podferry.storage.request_builder import RequestBuilder
 
-OK = b"HTTP/1.1 200"
+OK, FINAL = b"HTTP/1.1 200", tuple(b"HTTP/1.1 %d" % hundreds for hundreds in (2, 3, 4, 5))
+PIPELINED = 32
+"""Requests that wait at the server at a time: some kilobytes, which its socket's buffer holds."""
 MAX_DIGITS = 18
 """Of a size: below 2⁶⁰ bytes."""
 
@@ -38,7 +42,7 @@ class HeadRequests:
             seconds: For one response.
         """
         self._builder, self._seconds = builder, seconds
-        self._free = asyncio.Semaphore(connections)
+        self._connections, self._free = connections, asyncio.Semaphore(connections)
         self._idle: list[HeadConnection] = []
         self._refused = 0
         self._new: list[HeadConnection] = []
@@ -60,29 +64,57 @@ class HeadRequests:
         Raises:
             TimeoutError: The server does not respond in time.
         """
-        request = self._builder.build(Entry(name, 1), 0, 1, "HEAD")
+        return (await self._found([name]) or [None])[0]
+
+    async def entries(self, names: Sequence[str]) -> list[Entry]:
+        """The entries of those files whose responses are plain.
+
+        Raises:
+            TimeoutError: The server does not respond in time.
+        """
+        found: list[Entry | None] = []
+
+        async def ask(batch: Sequence[str]) -> None:
+            """Ask until there is no response to the next request."""
+            while batch and (more := await self._found(batch)):
+                found.extend(more)
+                batch = batch[len(more) :]
+
+        batches = [names[start : start + PIPELINED] for start in range(0, len(names), PIPELINED)]
+        await for_each_limited(batches, ask, self._connections)
+        return [entry for entry in found if entry is not None]
+
+    async def _found(self, names: Sequence[str]) -> list[Entry | None]:
+        """The entries of the first names, None for a response that is not plain; none if nothing responds."""
         async with self._free:
-            head = await self._respond(request) if self._refused < MAX_REFUSED else None
-        found = _entry(name, head) if head is not None else None
-        self._refused = 0 if found is not None else self._refused + 1
+            heads = await self._respond(names) if self._refused < MAX_REFUSED else []
+        found = [_entry(name, head) for name, head in zip(names, heads, strict=False)]
+        for entry in found or [None]:
+            self._refused = 0 if entry is not None else self._refused + 1
         return found
 
-    async def _respond(self, request: bytes) -> bytes | None:
-        """The head of a response; None if there is none."""
+    async def _respond(self, names: Sequence[str]) -> list[bytes]:
+        """The heads of the first responses: at least one, unless there is none.
+
+        Of a new connection one: the server has not shown yet that it stays open.
+        """
         connection = self._idle.pop() if self._idle else None
         if connection is None or not connection.is_open:  # a server may close an idle connection
-            connection = await self._connected()
+            connection, names = await self._connected(), names[:1]
         if connection is None:
-            return None
+            return []
+        requests = [self._builder.build(Entry(name, 1), 0, 1, "HEAD") for name in names]
         try:
             async with asyncio.timeout(self._seconds):
-                head = await connection.request(request)
-        except BaseException:
+                heads = await connection.request(requests)
+        except BaseException as error:
             connection.close()
+            if isinstance(error, TimeoutError) and connection.heads:
+                return connection.heads
             raise
         if connection.is_open:
             self._idle.append(connection)
-        return head
+        return heads
 
     async def _connected(self) -> HeadConnection | None:
         try:
@@ -93,12 +125,18 @@ class HeadRequests:
 
 
 class HeadConnection(asyncio.Protocol):
-    """One connection, for one request at a time."""
+    """One connection.
+
+    Attributes:
+        heads: Of the responses to the last requests, without their empty lines.
+    """
 
     def __init__(self, on_open: Callable[[HeadConnection], None]) -> None:
         self._on_open = on_open
         self._received = bytearray()
-        self._waiter: asyncio.Future[bytes | None] | None = None
+        self._waiter: asyncio.Future[list[bytes]] | None = None
+        self._count = 0
+        self.heads: list[bytes] = []
         self._transport: asyncio.Transport
 
     @property
@@ -111,35 +149,44 @@ class HeadConnection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._on_open(self)
 
-    async def request(self, data: bytes) -> bytes | None:
-        """The head of the response to a request, without its empty line; None if the connection breaks."""
+    async def request(self, requests: Sequence[bytes]) -> list[bytes]:
+        """The heads of the responses, in order; fewer than requests if the connection breaks."""
         self._received.clear()
+        self.heads, self._count = [], len(requests)
         if not self.is_open:
-            return None
+            return []
         self._waiter = asyncio.get_running_loop().create_future()
-        self._transport.write(data)
+        self._transport.write(b"".join(requests))
         return await self._waiter
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`. A response to HEAD has no body: more bytes make the connection unusable."""
         self._received += data
-        end = self._received.find(HEAD_END)
-        if 0 <= end < len(self._received) - len(HEAD_END) or len(self._received) > MAX_HEAD_BYTES:
-            self._end(None)
-        elif end >= 0:
+        while (end := self._received.find(HEAD_END)) >= 0 and len(self.heads) < self._count:
             head = bytes(self._received[:end])
-            self._end(head, keep=b"\r\nconnection: close" not in head.lower())
+            del self._received[: end + len(HEAD_END)]
+            is_final = head.startswith(FINAL)  # else another one follows, or this is a body
+            self.heads += [head] * is_final
+            if not is_final or b"\r\nconnection: close" in head.lower():
+                self._end(keep=False)
+                return
+        if len(self.heads) == self._count:
+            if self._received:
+                del self.heads[-1:]
+            self._end(keep=not self._received)
+        elif len(self._received) > MAX_HEAD_BYTES:
+            self._end(keep=False)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.BaseProtocol`."""
-        self._end(None)
+        self._end(keep=False)
 
-    def _end(self, head: bytes | None, *, keep: bool = False) -> None:
+    def _end(self, *, keep: bool) -> None:
         waiter, self._waiter = self._waiter, None
         if not keep or waiter is None:
             self._transport.abort()
         if waiter is not None and not waiter.done():
-            waiter.set_result(head)
+            waiter.set_result(self.heads)
 
     def close(self) -> None:
         """Close at once."""

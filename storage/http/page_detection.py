@@ -32,9 +32,10 @@ def begins_as_page(name: str, start: bytes) -> bool:
 
     A name without a suffix says nothing: copies of web pages are often stored under a number or a checksum.
     """
+    if PAGE_START.match(bytes(start[:START_BYTES]).lstrip(BLANKS).replace(b"\0", b"")) is None:
+        return False
     suffix = PurePosixPath(name).suffix.lower()
-    found = PAGE_START.match(bytes(start[:START_BYTES]).lstrip(BLANKS).replace(b"\0", b""))
-    return bool(suffix) and suffix not in MARKUP_SUFFIXES and found is not None
+    return bool(suffix) and suffix not in MARKUP_SUFFIXES
 
 
 def may_be_page(name: str, offset: int, head: bytes, data: memoryview) -> bool:
@@ -46,9 +47,9 @@ def may_be_page(name: str, offset: int, head: bytes, data: memoryview) -> bool:
         head: The response's, as it was received.
         data: The beginning of the body.
     """
-    if PurePosixPath(name).suffix.lower() in PAGE_SUFFIXES:
-        return False
     start, found = bytes(data[:START_BYTES]), CONTENT_TYPE.search(head)
     if found and is_html(found[1].decode("latin-1")):
-        return offset > 0 or is_markup(start)
-    return offset == 0 and begins_as_page(name, start)
+        is_page = offset > 0 or is_markup(start)
+    else:
+        is_page = offset == 0 and begins_as_page(name, start)
+    return is_page and PurePosixPath(name).suffix.lower() not in PAGE_SUFFIXES  # taking a name apart is slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TypeVar
 from urllib.parse import quote
@@ -12,7 +13,6 @@ from podferry.contract.errors import InvalidSpec, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.web import names_of_web_credentials, refreshed_headers, refreshed_lines
-from podferry.storage.errors.plain_http import requires_tls
 from podferry.storage.errors.translate import check_listed, store_error, store_location, translating
 from podferry.storage.http.get_requests import web_get_builder
 from podferry.storage.http.heads import HeadRequests
@@ -23,7 +23,7 @@ from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.retries import retry_temporary
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
-from podferry.storage.walk import Directory, Walk
+from podferry.storage.walk import Directory, ListDirectory, Walk
 from podferry.storage.web.directory import list_web_directory, web_file_info
 from podferry.storage.web.file import WebFile
 from podferry.storage.web.site import WebSite
@@ -67,21 +67,31 @@ class WebStore:
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
         """See `Store.entries`. The listing is complete before the first entry is yielded."""
         if self.request_builder is None:
-            walk = self._walk(self._entry)
+            walk = self._walk(self._entry, self._read_directory)
             found = await walk.files(prefix)
         else:
             async with self._heads(self.request_builder, self._limits.worker_threads) as heads:
-                walk = self._walk(partial(self._head_entry, heads))
+                walk = self._walk(partial(self._head_entry, heads), partial(self._sized_directory, heads))
                 found = await walk.files(prefix)
         self._report_skipped(walk.skipped)
         for entry in found:
             yield entry
 
-    def _walk(self, stat: Callable[[str], Awaitable[Entry | None]]) -> Walk:
-        return Walk(self.uri, self._read_directory, stat, self._limits.worker_threads)
+    def _walk(self, stat: Callable[[str], Awaitable[Entry | None]], list_directory: ListDirectory) -> Walk:
+        return Walk(self.uri, list_directory, stat, self._limits.worker_threads)
 
     def _heads(self, builder: RequestBuilder, connections: int) -> HeadRequests:
         return HeadRequests(builder, connections, self._limits.stall_seconds)
+
+    async def _sized_directory(self, heads: HeadRequests, name: str) -> Directory:
+        """A directory, with the entries of those files whose responses are plain."""
+        found = await self._read_directory(name)
+        linked = set(found.directories)
+        with translating(self._location, name, answered=self._answered):
+            entries = await heads.entries([each for each in found.unsized if each not in linked])
+        sized = {entry.name for entry in entries}
+        unsized = tuple(each for each in found.unsized if each not in sized)
+        return replace(found, entries=tuple(entries), unsized=unsized)
 
     async def _head_entry(self, heads: HeadRequests, name: str) -> Entry | None:
         """The entry of a file by a plain response; for any other, the general client looks closer."""
@@ -176,6 +186,7 @@ class WebStore:
                 async with asyncio.timeout(seconds):
                     found = await work()
         except Unavailable as error:
+            from podferry.storage.errors.plain_http import requires_tls  # noqa: PLC0415 - as the next
             from podferry.storage.errors.vendor_fields import vendor_fields_of  # noqa: PLC0415 - for errors only
 
             fields = vendor_fields_of(error.__cause__ or error)
