@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import errno
 import os
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from podferry.storage.errors.translate import StoreLocation
-from podferry.storage.errors.vendor_fields import HTTP_ERROR_REASONS, VendorFields
 from podferry.storage.network.proxies import DEFAULT_PORTS
 from podferry.storage.network.tls import speaks_tls
 
+if TYPE_CHECKING:
+    from podferry.storage.errors.vendor_fields import VendorFields
+
 NO_ANSWER = {
-    HTTP_ERROR_REASONS["Connect"],
-    HTTP_ERROR_REASONS["Timeout"],
-    *(os.strerror(number).lower() for number in (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH)),
+    os.strerror(number).lower() for number in (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH)
 }
 """Reasons of failures where nobody answered: a handshake would only wait as long once more."""
 PROBE_SECONDS = 3.0
@@ -33,6 +34,8 @@ async def requires_tls(location: StoreLocation, fields: VendorFields) -> bool:
 
 
 def _is_suspect(fields: VendorFields) -> bool:
+    from podferry.storage.errors.vendor_fields import HTTP_ERROR_REASONS  # noqa: PLC0415 - for errors only
+
     if fields.status:
         return fields.status == 400 and not fields.code
-    return fields.reason not in NO_ANSWER
+    return fields.reason not in NO_ANSWER | {HTTP_ERROR_REASONS["Connect"], HTTP_ERROR_REASONS["Timeout"]}

@@ -13,6 +13,7 @@ from podferry.contract.errors import InvalidSpec, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.web import names_of_web_credentials, refreshed_headers, refreshed_lines
+from podferry.storage.errors.plain_http import requires_tls
 from podferry.storage.errors.translate import check_listed, store_error, store_location, translating
 from podferry.storage.http.get_requests import web_get_builder
 from podferry.storage.http.heads import HeadRequests
@@ -186,7 +187,6 @@ class WebStore:
                 async with asyncio.timeout(seconds):
                     found = await work()
         except Unavailable as error:
-            from podferry.storage.errors.plain_http import requires_tls  # noqa: PLC0415 - as the next
             from podferry.storage.errors.vendor_fields import vendor_fields_of  # noqa: PLC0415 - for errors only
 
             fields = vendor_fields_of(error.__cause__ or error)
