@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 PACKAGES = contract storage sidecar webhook cache trainer components cli pipelines
+# Tests and benchmarks start hundreds of interpreters, each of which would compile podferry's modules.
+unexport PYTHONDONTWRITEBYTECODE
 # A stamp per extra: setup is skipped until the requirements change.
 STAMP = $(VENV)/.installed-
 INSTALLED = build/installed
