@@ -48,10 +48,18 @@ def is_absent(value: Any) -> bool:
 
 
 def globs_text(globs: Any) -> Any:
-    """Globs as the one text that a step takes; a list may have channels in it."""
+    """Globs as the one text that a step takes: of a list of texts and channels, each member is one glob.
+
+    Any other value is returned unchanged, for the checks to refuse.
+    """
+    # Imported on call: see check_constants.
+    from podferry.contract.selection import list_of_globs  # noqa: PLC0415
+
     if not isinstance(globs, list | tuple):
         return globs
-    return "\n".join(str(one.pattern) if isinstance(one, PipelineChannel) else str(one) for one in globs)
+    if not all(isinstance(one, str | PipelineChannel) for one in globs):
+        return globs
+    return list_of_globs(str(one.pattern) if isinstance(one, PipelineChannel) else one for one in globs)
 
 
 def uncached(task: Any, secret: Any = None, directory: Path = SECRET_DIR, image: str | None = None) -> Any:

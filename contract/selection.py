@@ -18,6 +18,7 @@ from podferry.contract.spec import Shard
 
 GLOB_IN_LIST = re.compile(r"(?:\\.|[^\\,\s])+|\\", re.DOTALL)
 """One glob of a list: a backslash makes the comma or space after it part of the name."""
+ESCAPED_OR_SEPARATOR = re.compile(r"\\.|[,\s]", re.DOTALL)
 SET_MEMBER = r"(?:\\.|[^\]\\])"
 TOKEN = re.compile(
     rf"\\(?P<literal>.)|(?P<star>\*+)|\[(?P<but>!?+)(?P<set>(?:\]|{SET_MEMBER}){SET_MEMBER}*)\]|(?P<plain>.)",
@@ -39,6 +40,15 @@ def parse_globs(text: str) -> tuple[str, ...]:
         raise InvalidSpec.of("no glob given", repr(text), "Write globs such as *.jpg, or leave it out")
     InvalidSpec.raise_any(problem for glob in globs if (problem := glob_problem(glob)))
     return globs
+
+
+def list_of_globs(globs: Iterable[str]) -> str:
+    """Join globs to a text for `parse_globs`; each stays one glob, whatever blanks and commas it has."""
+    return "\n".join(ESCAPED_OR_SEPARATOR.sub(_escaped, glob.strip()) for glob in globs)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0] if match[0].startswith("\\") else f"\\{match[0]}"
 
 
 def glob_problem(glob: str) -> Problem | None:

@@ -11,6 +11,7 @@ import msgspec
 
 from podferry.contract.annotations import read_annotations
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.selection import list_of_globs
 from podferry.contract.spec import PREFIX, FerrySpec
 from podferry.contract.variable_substitution import escape_variables
 from podferry.sidecar.config.local_path import is_local_path
@@ -41,7 +42,7 @@ def annotations_of(settings: Mapping[str, object]) -> dict[str, str]:
 
 def _text(value: object) -> str | None:
     if isinstance(value, list | tuple):
-        return "\n".join(map(str, value)) if value else None
+        return list_of_globs(map(str, value)) or None
     return None if value is None else str(value)
 
 

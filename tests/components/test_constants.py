@@ -2,6 +2,7 @@
 
 # KFP reads annotations as values: no `from __future__ import annotations` here.
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from podferry.components import (
     verify_checkpoint,
     why,
 )
+from podferry.components.data.dataset.runner import freeze_dataset
 from podferry.components.secret_dir import SECRET_DIR
 from podferry.contract.errors import InvalidSpec
 
@@ -197,6 +199,14 @@ REFUSED = {
         lambda given, data: gpu_train(learn(checkpoints=f"{given}/{dsl.PIPELINE_JOB_NAME_PLACEHOLDER}")),
         ("KFP has not filled in this text ('$(inputs.checkpoints)': '{given}/{{$.pipeline_job_name}}')",),
     ),
+    "globs that are no texts": (
+        lambda given, data: dataset(given, include=["*.jpg", 3], exclude=7),
+        ("include: not a text (['*.jpg', 3]). Write", "exclude: not a text (7). Write"),
+    ),
+    "globs of a training that are no texts": (
+        lambda given, data: gpu_train(fit(uri=URI), dataset=URI, include=["*.jpg", None], restore=["a", 3]),
+        ("include: not a text (['*.jpg', None]). Write", "restore: not a text (['a', 3])"),
+    ),
     "wrong choices and counts": (
         lambda given, data: cache(given, medium="ssd", unpack="maybe", shards=0, keep_local="all"),
         (
@@ -296,6 +306,16 @@ def test_globs_may_be_a_list() -> None:
     compiled(build)
     assert [task.inputs["include"] for task in found] == ["*.jpg\n*.png"] * 3
     assert found[0].inputs["exclude"] == "x"
+
+
+def test_a_glob_of_a_list_may_have_blanks(tmp_path: Path) -> None:
+    (tmp_path / "my file.txt").write_text("x")
+    (tmp_path / "file.txt").write_text("y")
+    found: list[Any] = []
+    compiled(lambda given, data: found.append(dataset(given, include=["my file.txt"])))
+    frozen = freeze_dataset(str(tmp_path), include=found[0].inputs["include"])
+    assert frozen.files == 1
+    assert frozen.document.bytes == 1
 
 
 def test_a_secret_is_mounted_where_prepared_looks() -> None:

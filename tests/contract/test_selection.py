@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.manifest import Entry
-from podferry.contract.selection import glob_problem, parse_globs, select, shard_of
+from podferry.contract.selection import glob_problem, list_of_globs, parse_globs, select, shard_of
 from podferry.contract.spec import Shard
 
 PARTS = st.text("ab.-,[]!*?", min_size=1, max_size=5).filter(lambda part: part not in {".", ".."})
@@ -132,6 +132,21 @@ def test_exclude_overrides_include_and_order_is_kept(
 )
 def test_lists_of_globs(text: str, globs: tuple[str, ...]) -> None:
     assert parse_globs(text) == globs
+
+
+@pytest.mark.parametrize(
+    ("listed", "globs"),
+    [
+        (["my file.txt"], ("my\\ file.txt",)),
+        (["a, b"], ("a\\,\\ b",)),
+        ([" *.jpg", "*.png\r\n"], ("*.jpg", "*.png")),
+        (["my\\ file.txt"], ("my\\ file.txt",)),
+        (["a[ ,]b"], ("a[\\ \\,]b",)),
+    ],
+)
+def test_a_member_of_a_list_is_one_glob(listed: list[str], globs: tuple[str, ...]) -> None:
+    assert parse_globs(list_of_globs(listed)) == globs
+    assert parse_globs(list_of_globs(globs)) == globs
 
 
 @pytest.mark.parametrize(

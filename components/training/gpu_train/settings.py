@@ -67,6 +67,8 @@ def read_settings(settings: Mapping[str, Any], inputs: TaskInputs) -> ReadSettin
 
 def _read_setting(name: str, value: Any, inputs: TaskInputs, read: ReadSettings) -> None:
     text, problem = annotation_text(value, inputs)
+    if isinstance(value, list | tuple):  # other lists are one text already
+        problem = Problem("not a text", repr(value), "Write it as a text; globs may be a list of texts")
     if name.partition(".")[0] in LOCATIONS and getattr(value, "channel_type", "") in NUMBERS:
         remedy = "Pass a text: a URI or a reference"
         problem = Problem(f"an output of type {value.channel_type}", displayed(value), remedy)

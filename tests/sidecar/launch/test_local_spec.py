@@ -21,7 +21,7 @@ def test_a_mapping_gives_several_datasets_each_with_its_own_settings():
         file_mode={"test": "0600"},
     )
     assert [(one.name, one.path) for one in made.datasets] == [("", "/base/dataset"), ("test", "/stage/t")]
-    assert [one.include for one in made.datasets] == [("*.png",), ("*.jpg", "a", "b.png")]
+    assert [one.include for one in made.datasets] == [("*.png",), ("*.jpg", "a\\ b.png")]
     assert made.datasets[1].file_mode == 0o600
 
 
@@ -32,6 +32,10 @@ def test_named_datasets_without_a_path_get_sibling_directories():
 
 def test_none_and_an_empty_list_set_nothing():
     assert spec(dataset="/data", include=[], exclude=None).datasets[0].include == ()
+
+
+def test_a_glob_of_a_list_may_have_blanks():
+    assert spec(dataset="/data", include=["my file.txt"]).datasets[0].include == ("my\\ file.txt",)
 
 
 def test_a_path_may_go_up(tmp_path, monkeypatch):
