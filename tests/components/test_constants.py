@@ -248,6 +248,21 @@ REFUSED = {
         lambda given, data: gpu_train(fit(uri=URI), dataset=URI, memory=f"{given}Gi"),
         ("memory: KFP takes no text with an output in it ('{given}Gi'). Pass",),
     ),
+    "the memory of a plan without the training's own": (
+        lambda given, data: gpu_train(
+            fit(uri=URI), dataset=URI, gpus=-1, memory=cache(given).outputs["process_memory"]
+        ),
+        (
+            "gpus: not an integer",
+            "memory: cache.outputs['process_memory'] will be empty (no train_memory). Give train_memory=",
+        ),
+    ),
+    "the memory of a plan with an empty text": (
+        lambda given, data: gpu_train(
+            fit(uri=URI), dataset=URI, memory=cache(given, train_memory="").outputs["process_memory"]
+        ),
+        ("memory: cache.outputs['process_memory'] will be empty (no train_memory)",),
+    ),
     "a setting with the name of no dataset": (
         lambda given, data: gpu_train(fit(uri=URI), dataset={"a b": given}),
         ("dataset.a b: gpu_train has no such setting (given)",),

@@ -11,7 +11,7 @@ from typing import Any
 from kfp import kubernetes
 from kfp.dsl.pipeline_channel import PipelineChannel
 
-from podferry.components.step import exclude_from_cache
+from podferry.components.step import exclude_from_cache, is_absent
 from podferry.components.task_arguments import CHANNEL, displayed, no_output_problem, no_step_problem
 from podferry.components.training.gpu_train.input_refs import TaskInputs, inputs_of
 from podferry.components.training.gpu_train.settings import read_settings
@@ -36,6 +36,8 @@ MIN_MEMORY = 2**20
 """Bytes: no process that trains has less, so a smaller number lacks its suffix."""
 TOO_LITTLE = "too little for a process"
 
+PLANNED_MEMORY, TRAIN_MEMORY = "process_memory", "train_memory"
+"""The output of `cache` that is the memory of a training, and the input without which it is empty."""
 DIGEST_FIELD = "#sha256="
 """What shows that a constant names a frozen dataset."""
 
@@ -100,8 +102,21 @@ def _resource_problems(resources: Resources, shm_size: Any) -> Iterator[Problem]
         yield Problem("gpus: not an integer of 0 or more", repr(gpus), "Write 0 or more")
     if "memory" in known and memory is not None:
         yield from _size_problems("memory", memory)
+    if "memory" not in known:
+        yield from _plan_problems(memory)
     if "shm_size" in known and shm_size:  # its other problems are those of the annotation
         yield from (one for one in _size_problems("shm_size", shm_size) if TOO_LITTLE in one.what)
+
+
+def _plan_problems(memory: Any) -> Iterator[Problem]:
+    """The output of a `cache` that got no `train_memory`: it is empty, which is no quantity."""
+    planned = getattr(memory, "task", None)
+    spec = getattr(planned, "component_spec", None)
+    if spec is None or memory.name != PLANNED_MEMORY or TRAIN_MEMORY not in (spec.inputs or {}):
+        return
+    if is_absent(planned.inputs.get(TRAIN_MEMORY)):
+        remedy = f"Give {TRAIN_MEMORY}= to {planned.name}: the training's own memory"
+        yield Problem(f"memory: {displayed(memory)} will be empty", f"no {TRAIN_MEMORY}", remedy)
 
 
 def _is_resource_name(value: Any) -> bool:
