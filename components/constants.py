@@ -63,7 +63,7 @@ LEAST = MappingProxyType({"keep_local": 0, "shards": 1})
 """The smallest value of each argument that counts."""
 OPTIONAL = frozenset(
     {
-        *("secret", "source_secret", "destination_secret", "image", "checkpoints", "lineage"),
+        *("secret", "source_secret", "destination_secret", "image", "checkpoints", "lineage", "lineages"),
         *("parameters", "trainer", "spec", "servers"),
     }
 )
@@ -92,10 +92,14 @@ def _text_problems(name: str, value: Any) -> Iterator[Problem]:
     if not isinstance(value, str):
         yield Problem(f"{name}: not a text", repr(value), "Write it as a text")
     elif value or name in REQUIRED:
-        try:
-            PARSERS[name](value)
-        except InvalidSpec as error:
-            yield from (Problem(f"{name}: {one.what}", one.measured, one.remedy) for one in error.problems)
+        yield from _parse_problems(name, PARSERS[name], value)
+
+
+def _parse_problems(name: str, parse: Parser, text: str) -> Iterator[Problem]:
+    try:
+        parse(text)
+    except InvalidSpec as error:
+        yield from (Problem(f"{name}: {one.what}", one.measured, one.remedy) for one in error.problems)
 
 
 def _command_problems(name: str, value: Any) -> Iterator[Problem]:
@@ -135,6 +139,30 @@ def _value_problems(name: str, value: Any) -> Iterator[Problem]:
         yield Problem(f"{name}: KFP passes no {type(value).__name__}", repr(value), remedy)
 
 
+def _lineages_problems(name: str, value: Any) -> Iterator[Problem]:
+    if isinstance(value, str):
+        yield from _lineage_problems(name, value)
+    elif not isinstance(value, list | tuple):
+        yield Problem(f"{name}: not a list of lineages", repr(value), "Write a list of texts")
+    else:
+        for at, one in enumerate(value):
+            yield from _lineage_problems(f"{name}[{at}]", one)
+
+
+def _lineage_problems(name: str, value: Any) -> Iterator[Problem]:
+    if (problem := no_output_problem(value)) is not None:
+        yield Problem(f"{name}: {problem.what}", problem.measured, problem.remedy)
+    elif not isinstance(value, str | PipelineChannel):
+        yield Problem(f"{name}: not a text", repr(value), "Write the name of a lineage")
+    elif known := _known(value):
+        yield from _parse_problems(name, parse_lineage, known)
+
+
+def _flag_problems(name: str, value: Any) -> Iterator[Problem]:
+    if not isinstance(value, bool):
+        yield Problem(f"{name}: neither True nor False", repr(value), "Write True or False, without quotes")
+
+
 def _count_problems(name: str, value: Any) -> Iterator[Problem]:
     least = LEAST[name]
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -153,7 +181,9 @@ CHECKS: Mapping[str, Callable[[str, Any], Iterator[Problem]]] = MappingProxyType
         **dict.fromkeys(PARSERS, _text_problems),
         **dict.fromkeys(("parameters", "trainer", "spec", "worker", "servers"), _mapping_problems),
         **dict.fromkeys(LEAST, _count_problems),
+        **dict.fromkeys(("any_run", "full", "allow_doubtful", "delete", "size_only"), _flag_problems),
         "command": _command_problems,
+        "lineages": _lineages_problems,
     }
 )
 """What is checked, by the argument's name."""

@@ -207,6 +207,32 @@ REFUSED = {
         lambda given, data: gpu_train(fit(uri=URI), dataset=URI, include=["*.jpg", None], restore=["a", 3]),
         ("include: not a text (['*.jpg', None]). Write", "restore: not a text (['a', 3])"),
     ),
+    "flags in quotes": (
+        lambda given, data: sync(given, "", delete="yes", size_only=None),
+        (
+            "destination: not a URI",
+            "delete: neither True nor False ('yes'). Write",
+            "size_only: no value (None)",
+        ),
+    ),
+    "lineages that are no texts": (
+        lambda given, data: verify_checkpoint(URI, lineages=[given, 1, None, "a b/c", data], full=1),
+        (
+            "lineages[1]: not a text (1)",
+            "lineages[2]: not a text (None)",
+            "lineages[3]: the lineage is not a plain path segment ('a b/c')",
+            "lineages[4]: a task, not an output of it (dataset)",
+            "full: neither True nor False (1)",
+        ),
+    ),
+    "a lineage that is no text": (
+        lambda given, data: verify_checkpoint(URI, lineages=3),
+        ("lineages: not a list of lineages (3)",),
+    ),
+    "a lineage that is no name": (
+        lambda given, data: verify_checkpoint(URI, lineages="a b"),
+        ("lineages: the lineage is not a plain path segment ('a b')",),
+    ),
     "wrong choices and counts": (
         lambda given, data: cache(given, medium="ssd", unpack="maybe", shards=0, keep_local="all"),
         (

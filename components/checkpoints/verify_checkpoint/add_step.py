@@ -23,7 +23,7 @@ def add_step(
     jobs = jobs_of(of)
     tasks = [] if jobs else tasks_of(of)
     InvalidSpec.raise_any(_conflicts(checkpoints, jobs or tasks, lineages, options["any_run"]))
-    check_constants(checkpoints=checkpoints, secret=secret, image=image, **options)
+    check_constants(checkpoints=checkpoints, lineages=lineages, secret=secret, image=image, **options)
     if jobs:
         lineages = [job.outputs["lineage"] for job in jobs]
         checkpoints = jobs[0].outputs["checkpoints"] if checkpoints is None else checkpoints

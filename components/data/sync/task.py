@@ -64,7 +64,8 @@ def sync(  # noqa: PLR0913 - keywords, one per setting
     texts |= {"source_endpoint": source_endpoint, "source_region": source_region}
     texts |= {"destination_endpoint": destination_endpoint, "destination_region": destination_region}
     secrets = {"source_secret": source_secret, "destination_secret": destination_secret}
-    check_constants(secret=secret, image=image, **texts, **secrets)
-    task = component.sync(delete=delete, unpack=unpack, size_only=size_only, **texts)
+    flags = {"delete": delete, "size_only": size_only}
+    check_constants(secret=secret, image=image, **texts, **flags, **secrets)
+    task = component.sync(unpack=unpack, **texts, **flags)
     mount_own_secrets(task, **secrets)
     return uncached(task, secret, image=image)

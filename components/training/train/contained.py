@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from keyword import iskeyword
 from typing import Any
 
 from kfp import dsl
@@ -11,7 +12,7 @@ from kfp.dsl.pipeline_channel import PipelineChannel
 
 from podferry.components.constants import constant_problems
 from podferry.components.training.gpu_train.task import gpu_train
-from podferry.contract.errors import InvalidSpec
+from podferry.contract.errors import InvalidSpec, Problem
 
 TYPES: Mapping[str, type] = {
     "Integer": int,
@@ -32,7 +33,9 @@ def trained_in_container(
     settings: Mapping[str, Any],
 ) -> Any:
     """See `train`; `locations` are the dataset and the checkpoints."""
-    InvalidSpec.raise_any(constant_problems({"image": image, "command": command, "parameters": parameters}))
+    constants = {"image": image, "command": command, "parameters": parameters}
+    problems = [*_name_problems(name), *constant_problems(constants), *_option_problems(parameters)]
+    InvalidSpec.raise_any(problems)
     component = container(name, image, command, parameters)
     texts = {one: "" if place is None else place for one, place in locations.items()}
     task = component(**texts, **{input_name(one): value for one, value in parameters.items()})
@@ -69,6 +72,31 @@ def container(name: str, image: str, command: Sequence[str], parameters: Mapping
 def input_name(option: str) -> str:
     """The input of a parameter: KFP's names have no hyphens."""
     return option.replace("-", "_")
+
+
+def _option_problems(parameters: Any) -> Iterator[Problem]:
+    """Options that KFP has no input for, and two that would be the same input."""
+    taken = {"dataset": "dataset=", "checkpoints": "checkpoints="}
+    for option in parameters if isinstance(parameters, Mapping) else ():
+        if not _is_option(option):
+            remedy = "Write letters, digits, '-' and '_' without the leading --, and no word of Python's own"
+            yield Problem("parameters: not the name of an option", repr(option), remedy)
+        elif (other := taken.setdefault(input_name(option), repr(option))) != repr(option):
+            remedy = "Rename it; the program finds the locations in PODFERRY_DATASET and PODFERRY_CHECKPOINTS"
+            yield Problem(f"parameters: {option!r} is the same input as {other}", "", remedy)
+
+
+def _is_option(option: Any) -> bool:
+    """Whether its input can be a parameter of a Python function, as KFP needs, next to `self`."""
+    if not isinstance(option, str) or option.startswith("-"):
+        return False
+    name = input_name(option)
+    return name.isidentifier() and not iskeyword(name) and name != "self"
+
+
+def _name_problems(name: Any) -> Iterator[Problem]:
+    if not isinstance(name, str) or not name.strip():
+        yield Problem("name: not the name of a step", repr(name), "Write a text such as train")
 
 
 def _type(value: Any) -> type:

@@ -41,4 +41,6 @@ def train(
     from podferry.components.training.train.contained import trained_in_container  # noqa: PLC0415
 
     locations = {"dataset": dataset, "checkpoints": checkpoints}
-    return trained_in_container(name, image, command, locations, dict(parameters or {}), settings)
+    return trained_in_container(
+        name, image, command, locations, {} if parameters is None else parameters, settings
+    )

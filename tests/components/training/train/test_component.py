@@ -139,6 +139,32 @@ def test_a_function_runs_in_the_image_of_the_steps_unless_it_names_one(
     assert "pip install" not in os.linesep.join(executor(train_component(other))["args"])
 
 
+OPTIONS = {
+    "parameters: not the name of an option ('--lr'). Write letters": {"--lr": 0.1},
+    "parameters: not the name of an option ('a b')": {"a b": 1},
+    "parameters: not the name of an option ('class')": {"class": 1},
+    "parameters: not the name of an option ('')": {"": 1},
+    "parameters: not the name of an option (3)": {3: 1},
+    "parameters: not the name of an option ('self')": {"self": 1},
+    "parameters: 'dataset' is the same input as dataset=. Rename it; the program": {"dataset": "s3://b/y"},
+    "parameters: 'a_b' is the same input as 'a-b'": {"a-b": 1, "a_b": 2},
+    "parameters: not a mapping (['lr'])": ["lr"],
+}
+
+
+@pytest.mark.parametrize("wanted", OPTIONS)
+def test_options_that_cannot_be_passed_are_refused_with_every_reason(wanted: str) -> None:
+    def pipeline(uri: str) -> None:
+        train(image="", command=["true"], dataset=uri, parameters=OPTIONS[wanted], name=" ")  # type: ignore[arg-type]
+
+    with pytest.raises(InvalidSpec) as caught:
+        dsl.pipeline(name="refused")(pipeline)
+    name, image, option = map(str, caught.value.problems)
+    assert name.startswith("name: not the name of a step (' ')")
+    assert image.startswith("image: ")
+    assert option.startswith(wanted)
+
+
 def test_an_image_that_cannot_be_run_is_refused_with_every_reason() -> None:
     """KFP would spell a text as one word per letter."""
 
