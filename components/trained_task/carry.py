@@ -17,6 +17,7 @@ import msgspec
 from kfp import dsl, kubernetes
 from kfp.dsl.pipeline_channel import PipelineArtifactChannel, PipelineChannel
 
+from podferry.components.step import is_absent
 from podferry.components.task_arguments import no_step_problem
 from podferry.components.trained_task.locate import (
     ARTIFACT_SLOTS,
@@ -116,7 +117,7 @@ def _problems(task: Any) -> Iterator[Problem]:
 def _described(task: Any, slots: Iterator[str], checkpoints: Any) -> TrainedTask:
     settings = settings_of(task)
     wanted = {key: text for key, text in settings.items() if key in SETTINGS}
-    if "checkpoints" not in wanted and "checkpoints" in (task.component_spec.inputs or {}):
+    if "checkpoints" not in wanted and not is_absent(_value_of(task, "checkpoints")):
         wanted["checkpoints"] = "$(inputs.checkpoints)"
     if "checkpoints" not in wanted and checkpoints is None:
         remedy = "Give checkpoints= to gpu_train or here"
@@ -129,6 +130,12 @@ def _described(task: Any, slots: Iterator[str], checkpoints: Any) -> TrainedTask
         artifacts={name: next(slots) for name, _ in _artifacts(task)},
         code=code_of_words(_image_of(task), _words_of(task)),
     )
+
+
+def _value_of(task: Any, name: str) -> Any:
+    """What the task's component gets for an input: a channel, a constant, its default, or None."""
+    declared = (task.component_spec.inputs or {}).get(name)
+    return None if declared is None else task.inputs.get(name, declared.default)
 
 
 def _function_of(task: Any) -> str:

@@ -314,6 +314,8 @@ def test_what_is_no_training_is_refused() -> None:
             verify_checkpoint(of=inner(out=out))
         with pytest.raises(InvalidSpec, match="no-place has no destination for checkpoints"):
             verify_checkpoint(of=no_place(lr=0.1))
+        with pytest.raises(InvalidSpec, match="train has no destination for checkpoints"):
+            verify_checkpoint(of=train(checkpoints="", name="x"))
         with pytest.raises(InvalidSpec, match="Remove lineages="):
             verify_checkpoint(of=train(checkpoints=out, name="x"), any_run=True)
         with pytest.raises(InvalidSpec, match="nothing to verify is given"):
