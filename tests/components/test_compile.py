@@ -4,7 +4,9 @@
 """
 
 # KFP reads annotations as values: no `from __future__ import annotations` here.
+import inspect
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,7 +19,7 @@ import yaml
 from google.protobuf import json_format
 from kfp import dsl
 
-from podferry.components import RENAMED, cache, dataset, prepare, sync, verify_checkpoint
+from podferry.components import RENAMED, cache, dataset, prepare, restore_point, sync, verify_checkpoint
 from podferry.components.checkpoints.restore_point import component as restore_component
 from podferry.components.checkpoints.verify_checkpoint import component as verify_component
 from podferry.components.data.cache import component as cache_component
@@ -77,6 +79,20 @@ STEPS: dict[str, Callable[..., Any]] = {
     "verify-checkpoint": lambda **keywords: verify_checkpoint("s3://a/b", lineages="one", **keywords),
 }
 """Every step that looks at the outside, by its task's name."""
+
+
+OWN_INPUTS = re.compile(r"run|job|of|artifact\d")
+"""What a step fills in itself."""
+
+
+@pytest.mark.parametrize("add", [cache, dataset, prepare, restore_point, sync, verify_checkpoint])
+def test_every_input_is_a_keyword_with_a_name(add: Callable[..., Any]) -> None:
+    """Editors complete it, and Python names a misspelled one."""
+    component = COMPILED[add.__name__]
+    inputs = {name for name in component.component_spec.inputs if not OWN_INPUTS.fullmatch(name)}
+    parameters = inspect.signature(add).parameters
+    assert not inputs - parameters.keys()
+    assert all(one.kind is not one.VAR_KEYWORD for one in parameters.values())
 
 
 def compiled_step(name: str, **keywords: Any) -> tuple[dict[str, Any], dict[str, Any], Any]:

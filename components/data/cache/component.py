@@ -64,26 +64,14 @@ def cache(
         reference: The dataset, frozen.
         dataset_size: Memory to reserve for the data.
         sidecar_memory: Memory of the sidecar.
-        process_memory: Memory of the training process and its /dev/shm: `memory` of gpu_train. Memory for
-            checkpoints is added when the pod is created. Empty without train_memory.
+        process_memory: `memory` of gpu_train: train_memory and shm_size; empty without train_memory.
         pod_memory: Memory of the entire pod.
     """
     from podferry.components.data.cache.runner import CacheRequest, plan_cache
     from podferry.components.verdict import verdict
 
-    request = CacheRequest(
-        reference=reference,
-        dataset_size=dataset_size,
-        checkpoint_size=checkpoint_size,
-        keep_local=keep_local,
-        shm_size=shm_size,
-        train_memory=train_memory,
-        pod_memory=pod_memory,
-        include=include,
-        exclude=exclude,
-        unpack=unpack,
-        medium=medium,
-        shards=shards,
-    )
-    plan = verdict(plan_cache, request, endpoint, region, report.path)
-    return (plan.reference, plan.dataset_size, plan.sidecar_memory, plan.process_memory, plan.pod_memory)
+    sizes = {"dataset_size": dataset_size, "checkpoint_size": checkpoint_size, "shm_size": shm_size}
+    sizes |= {"train_memory": train_memory, "pod_memory": pod_memory}
+    data = {"include": include, "exclude": exclude, "unpack": unpack, "medium": medium}
+    request = CacheRequest(reference, keep_local=keep_local, shards=shards, **sizes, **data)
+    return verdict(plan_cache, request, endpoint, region, report.path)

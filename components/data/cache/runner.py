@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -77,8 +78,7 @@ class CacheRequest:
         return {PREFIX + name: text for name, text in settings.items() if text}
 
 
-@dataclass(frozen=True, slots=True)
-class CachePlan:
+class CachePlan(NamedTuple):
     """The outputs of the step.
 
     Attributes:

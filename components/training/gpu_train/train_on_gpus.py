@@ -110,8 +110,8 @@ def _resource_problems(resources: Resources, shm_size: Any) -> Iterator[Problem]
 
 def _plan_problems(memory: Any) -> Iterator[Problem]:
     """The output of a `cache` that got no `train_memory`: it is empty, which is no quantity."""
-    planned = getattr(memory, "task", None)
-    spec = getattr(planned, "component_spec", None)
+    planned: Any = getattr(memory, "task", None)
+    spec: Any = getattr(planned, "component_spec", None)
     if spec is None or memory.name != PLANNED_MEMORY or TRAIN_MEMORY not in (spec.inputs or {}):
         return
     if is_absent(planned.inputs.get(TRAIN_MEMORY)):
