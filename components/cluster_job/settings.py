@@ -21,10 +21,11 @@ def settings_of(values: Mapping[str, Any]) -> dict[str, Any]:
     `checkpoint_size` is `checkpoint-size`. A mapping has the setting of several datasets, by name; a list has
     globs.
     """
+    # Imported on call: the step, which reads settings only, does not load kfp.
+    from podferry.components.step import globs_text  # noqa: PLC0415
+
     return {
-        f"{key}.{name}".rstrip(".").replace("_", "-"): "\n".join(one)
-        if isinstance(one, list | tuple)
-        else one
+        f"{key}.{name}".rstrip(".").replace("_", "-"): globs_text(one)
         for key, value in values.items()
         for name, one in (value if isinstance(value, Mapping) else {"": value}).items()
         if one is not None
@@ -45,6 +46,10 @@ def setting_problems(function: str, settings: Mapping[str, Any]) -> Iterator[Pro
         if key not in known:
             remedy = did_you_mean(name, names, f"Known: {', '.join(names)}")
             yield Problem(f"{name}: {function} has no such setting", repr(value), remedy)
+        elif isinstance(value, list | tuple):  # other lists are one text already
+            yield Problem(
+                f"{name}: not a text", repr(value), "Write it as a text; globs may be a list of texts"
+            )
         elif isinstance(value, str | int | float) and value != "":
             yield from _value_problems(name, known[key], render(value))
 

@@ -75,7 +75,7 @@ def local_spec(
     try:
         spec = read_annotations({PREFIX + name: escape_variables(text) for name, text in texts.items()})
     except InvalidSpec as error:
-        raise InvalidSpec(*(_renamed(problem, texts, name_of) for problem in error.problems)) from None
+        raise InvalidSpec(*(renamed(problem, texts, name_of) for problem in error.problems)) from None
     if spec is not None and spec.mounted:
         mounted, remedy = spec.mounted[0], "Give the local directory of the data"
         what = f"{name_of(mounted.key('mode'))}: only a pod can mount a claim or an image"
@@ -114,7 +114,7 @@ def _absolute(location: str) -> str:
     return str(path.resolve() if ".." in path.parts else path)
 
 
-def _renamed(problem: Problem, keys: Iterable[str], name_of: Callable[[str], str]) -> Problem:
+def renamed(problem: Problem, keys: Iterable[str], name_of: Callable[[str], str]) -> Problem:
     """A problem that names what the user wrote instead of annotations."""
     subject, _, rest = problem.what.partition(": ")
     if subject.removeprefix(PREFIX) in keys:  # even if it is no valid key

@@ -121,6 +121,10 @@ REFUSED = {
             "colour: train_job has",
         ),
     ),
+    "globs of a job that are no texts": (
+        lambda given, data: train_job("torch", include=["*.jpg", 3], checkpoint_size="lots"),
+        ("include: not a text (['*.jpg', 3])", "checkpoint_size: not a quan"),
+    ),
     "a job with servers": (
         lambda given, data: paddle_job("x", server_settings={"colour": "red"}),
         ("worker: not a mapping ('x')", "colour: server_settings has no such setting"),
@@ -343,8 +347,13 @@ def test_globs_may_be_a_list() -> None:
                 sync(given, URI, include=["*.jpg", "*.png"]),
             )
         )
+        jobs.append(train_job("torch", include={"val": [given, "my file"]}))
 
+    jobs: list[Any] = []
     compiled(build)
+    assert jobs[0].inputs["settings"] == {
+        "include.val": "{{channel:task=;name=given;type=String;}}\nmy\\ file"
+    }
     assert [task.inputs["include"] for task in found] == ["*.jpg\n*.png"] * 3
     assert found[0].inputs["exclude"] == "x"
 

@@ -24,6 +24,7 @@ from podferry.contract.errors import Problem
 from podferry.contract.spec import PREFIX
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.variable_substitution import INPUT_PREFIX, TOKEN
+from podferry.sidecar.launch.local_spec import renamed
 
 ENTIRE_INPUT = re.compile(rf"\$\({re.escape(INPUT_PREFIX)}[^()]+\)")
 NUMBERS = frozenset({"Integer", "Float", "Boolean"})
@@ -119,4 +120,12 @@ def _validate(read: ReadSettings, values: Mapping[str, Any], inputs: TaskInputs)
         remedy = "Give dataset=, checkpoints= or outputs=, or set the GPUs on the task itself"
         return [Problem(what, "", remedy)]
     known = replace(inputs, dynamic=(*inputs.dynamic, *read.added, REFUSED))
-    return annotation_problems({**read.annotations, **placeholders}, known)
+    keys = [key.removeprefix(PREFIX) for key in read.annotations]
+    found = annotation_problems({**read.annotations, **placeholders}, known)
+    return [renamed(problem, keys, _keyword) for problem in found]
+
+
+def _keyword(key: str) -> str:
+    """The keyword for an annotation's key; of a named dataset's, with the name."""
+    setting, dot, name = key.partition(".")
+    return f"{setting.replace('-', '_')}{dot}{name}"
