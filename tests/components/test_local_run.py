@@ -128,6 +128,19 @@ def nested_sweep(uri: str, checkpoints: str) -> None:
     listed_once(reference=data.outputs["reference"], checkpoints=checkpoints)
 
 
+@dsl.component(base_image="python:3.12", install_kfp_package=False)
+def enough(files: int, least: int) -> bool:
+    return files >= least
+
+
+@dsl.pipeline(name="conditional")
+def conditional(uri: str, checkpoints: str, least: int) -> None:
+    """As docs/kfp.md writes it: a step with a single output decides."""
+    data = dataset(uri)
+    with dsl.If(enough(files=data.outputs["files"], least=least).output == True):  # noqa: E712 - KFP's way
+        verify_checkpoint(of=train(reference=data.outputs["reference"], checkpoints=checkpoints, lr=0.1))
+
+
 def commits(destination: str) -> list[str]:
     return sorted(path.name for path in Path(destination[7:]).glob("*/.podferry/commits/*"))
 
@@ -173,6 +186,14 @@ def test_a_training_that_saved_nothing_is_red(
     with pytest.raises(RuntimeError, match="verify-checkpoint"):
         nightly(uri=str(digits), checkpoints=destination, until=0)
     assert "has no committed checkpoint" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(("least", "trained"), [(3, 2), (4, 0)])
+def test_a_training_may_depend_on_a_condition(
+    least: int, trained: int, digits: Path, destination: str
+) -> None:
+    conditional(uri=str(digits), checkpoints=destination, least=least)
+    assert len(commits(destination)) == trained
 
 
 def test_every_trial_of_a_sweep_is_verified_by_itself(
