@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from podferry.components.cluster_job.job_kind import PADDLE_JOB
 from tests.cluster.cluster import Cluster
 from tests.cluster.files import locked
-from tests.cluster.layout import Layout
-from tests.cluster.process import patient
+from tests.cluster.layout import BASE_IMAGE, Layout
+from tests.cluster.process import patient, wait_until
+from tests.e2e.custom_resources import defined
 from tests.e2e.figures import Figures
+from tests.e2e.job_controllers import paddle_job_definition, published, trainer_of, training_runtime
+from tests.e2e.job_steps import Steps
 from tests.e2e.manifests import IMAGE_OF_1000
 from tests.e2e.namespace import Namespace
 from tests.e2e.site import RESTRICTED, Site, site_of
@@ -60,6 +65,33 @@ def image_of_1000(site: Site, tmp_path_factory: pytest.TempPathFactory) -> None:
     context = tmp_path_factory.mktemp("image")
     (context / "Dockerfile").write_text("ARG BASE\nFROM ${BASE}\nUSER 1000:1000\n")
     site.cluster.build_image(IMAGE_OF_1000, context / "Dockerfile", context)
+
+
+@pytest.fixture(scope="module")
+def trainer(site: Site) -> Iterator[None]:
+    """The definitions of Kubeflow Trainer, while a module's tests run."""
+    with trainer_of(site.cluster, "2.2.0", training_runtime(BASE_IMAGE)):
+        yield
+
+
+@pytest.fixture(scope="module")
+def paddle(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The definition of PaddleJobs, while a module's tests run."""
+    file = tmp_path_factory.mktemp("crd") / "batch.paddlepaddle.org_paddlejobs.yaml"
+    file.write_text(json.dumps(paddle_job_definition()))
+    with defined(site.cluster, [file]):
+        wait_until(
+            "the schema to be published", lambda: published(site.cluster, PADDLE_JOB), 60, interval=0.5
+        )
+        yield
+
+
+@pytest.fixture
+def steps(namespace: Namespace, tmp_path: Path) -> Steps:
+    """Runs steps in a namespace, with the Role that they need."""
+    made = Steps(namespace, tmp_path)
+    made.allow()
+    return made
 
 
 FIGURES = Figures()

@@ -1,6 +1,6 @@
 """What a step does with its job at the job's end, in outages and when it is cancelled.
 
-The answers are scripted; `tests/e2e/test_jobs.py` has a real API server.
+The answers are scripted; `tests/e2e/test_train_job.py` has a real API server.
 """
 
 from __future__ import annotations

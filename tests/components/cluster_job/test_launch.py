@@ -1,4 +1,4 @@
-"""The order of requests that create or attach to a job; `tests/e2e/test_jobs.py` has a real API server."""
+"""The order of requests that make or take over a job; `tests/e2e/test_train_job.py` has a real API server."""
 
 from __future__ import annotations
 
