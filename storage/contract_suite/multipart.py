@@ -10,12 +10,14 @@ import random
 import pytest
 
 from podferry.contract.errors import Corrupt, InvalidSpec, NotFound, Refused
-from podferry.storage.checksum.checksums import crc64, object_checksum
+from podferry.storage.checksum.checksums import crc64
+from podferry.storage.contract_suite.inputs import names
 from podferry.storage.multipart import UploadedPart
 
 
 @pytest.fixture
 def store(reopen):
+    """The store under test."""
     return reopen()
 
 
@@ -41,15 +43,13 @@ def data(part):
 
 
 async def send_all(store, name, upload, data):
+    """Send all parts at the same time; returns their receipts."""
     sends = (store.multipart.send(name, upload, i + 1, memoryview(item)) for i, item in enumerate(data))
     return await asyncio.gather(*sends)
 
 
-async def names(store):
-    return [entry.name async for entry in store.entries()]
-
-
 async def test_completed_parts_make_an_object(store, part, data):
+    """Parts are invisible until `complete`, and one object after it."""
     upload = await store.multipart.begin("d/big", part)
     receipts = await send_all(store, "d/big", upload, data)
     assert [receipt.number for receipt in receipts] == [1, 2, 3]
@@ -66,6 +66,7 @@ async def test_completed_parts_make_an_object(store, part, data):
 
 
 async def test_parts_can_be_sent_in_any_order(store, part, data):
+    """Numbers order the parts, not the time."""
     upload = await store.multipart.begin("big", part)
     receipts = [await store.multipart.send("big", upload, i + 1, data[i]) for i in (2, 0, 1)]
     await store.multipart.complete("big", upload, receipts)
@@ -73,6 +74,7 @@ async def test_parts_can_be_sent_in_any_order(store, part, data):
 
 
 async def test_a_part_that_is_sent_again_replaces_the_first(store, part, data):
+    """The newest bytes of a number count."""
     upload = await store.multipart.begin("big", part)
     old = [await store.multipart.send("big", upload, 1, data[1]) for _ in range(2)]
     receipts = await send_all(store, "big", upload, data)
@@ -83,6 +85,7 @@ async def test_a_part_that_is_sent_again_replaces_the_first(store, part, data):
 
 @pytest.mark.parametrize("size", [1, 1000])
 async def test_one_short_part_is_enough(store, part, size):
+    """An upload may have a single part of any size."""
     upload = await store.multipart.begin("small", part)
     receipt = await store.multipart.send("small", upload, 1, b"x" * size)
     await store.multipart.complete("small", upload, [receipt])
@@ -90,6 +93,7 @@ async def test_one_short_part_is_enough(store, part, size):
 
 
 async def test_the_last_part_can_have_full_size(store, part, data):
+    """No short part is needed at the end."""
     upload = await store.multipart.begin("even", part)
     receipts = await send_all(store, "even", upload, data[:2])
     await store.multipart.complete("even", upload, receipts)
@@ -97,6 +101,7 @@ async def test_the_last_part_can_have_full_size(store, part, data):
 
 
 async def test_a_process_that_starts_again_sends_only_what_is_missing(reopen, part, data):
+    """An upload outlives its process: another one continues it."""
     first = reopen()
     upload = await first.multipart.begin("big", part)
     receipts = [await first.multipart.send("big", upload, 2, data[1])]
@@ -113,6 +118,7 @@ async def test_a_process_that_starts_again_sends_only_what_is_missing(reopen, pa
 
 
 async def test_completing_again_succeeds_if_the_object_exists(reopen, store, part, data):
+    """`complete` may be repeated, since its answer may be lost."""
     upload = await store.multipart.begin("big", part)
     receipts = await send_all(store, "big", upload, data)
     await store.multipart.complete("big", upload, receipts)
@@ -122,6 +128,7 @@ async def test_completing_again_succeeds_if_the_object_exists(reopen, store, par
 
 
 async def test_completing_again_fails_if_another_object_exists(store, unknown, part, data):
+    """It never reports success for another object of the same size, or for none."""
     upload = await store.multipart.begin("big", part)
     receipts = await send_all(store, "big", upload, data)
     await store.multipart.complete("big", upload, receipts)
@@ -134,6 +141,7 @@ async def test_completing_again_fails_if_another_object_exists(store, unknown, p
 
 
 async def test_an_upload_replaces_an_existing_object(store, part, data):
+    """The old object is read until the upload is complete."""
     await store.write("big", b"old")
     upload = await store.multipart.begin("big", part)
     receipts = await send_all(store, "big", upload, data)
@@ -143,6 +151,7 @@ async def test_an_upload_replaces_an_existing_object(store, part, data):
 
 
 async def test_uploads_of_one_name_are_never_mixed(store, unknown, independent, part, data):
+    """Two uploads of a name are two objects, of which the last completed one stays."""
     one, two = [await store.multipart.begin("big", part) for _ in range(2)]
     assert one != two
     mine = await send_all(store, "big", one, data)
@@ -159,6 +168,7 @@ async def test_uploads_of_one_name_are_never_mixed(store, unknown, independent, 
 
 
 async def test_an_aborted_upload_is_unknown(store, unknown, part, data):
+    """After `abort`, which may be repeated, nothing is left."""
     upload = await store.multipart.begin("big", part)
     receipts = await send_all(store, "big", upload, data)
     await store.multipart.abort("big", upload)
@@ -184,6 +194,7 @@ async def test_an_aborted_upload_is_unknown(store, unknown, part, data):
     ],
 )
 async def test_an_upload_that_was_never_started_is_unknown(store, unknown, upload):
+    """An identifier of nothing is refused, whatever text it is."""
     with pytest.raises(unknown):
         await store.multipart.send("big", upload, 1, b"x")
     with pytest.raises(unknown):
@@ -192,6 +203,7 @@ async def test_an_upload_that_was_never_started_is_unknown(store, unknown, uploa
 
 
 async def test_missing_or_duplicated_parts_are_refused(store, part, data):
+    """`complete` refuses gaps and repetitions with `Corrupt`."""
     upload = await store.multipart.begin("big", part)
     one, two, three = await send_all(store, "big", upload, data)
     for receipts in ([], [one, three], [two], [one, one, two, three]):
@@ -201,6 +213,7 @@ async def test_missing_or_duplicated_parts_are_refused(store, part, data):
 
 
 async def test_what_does_not_fit_an_upload_is_refused(store, part):
+    """Numbers and sizes outside the store's limits are refused."""
     upload = await store.multipart.begin("big", part)
     for number, data in ((0, b"x"), (store.multipart.max_parts + 1, b"x"), (1, b"")):
         with pytest.raises(Refused):
@@ -211,6 +224,7 @@ async def test_what_does_not_fit_an_upload_is_refused(store, part):
 
 @pytest.mark.parametrize("name", ["", "..", "a/../b", "/a"])
 async def test_uploads_stay_inside_the_store(store, part, name):
+    """No name leads out of the store."""
     with pytest.raises(InvalidSpec):
         await store.multipart.begin(name, part)
     with pytest.raises(InvalidSpec):
@@ -221,19 +235,8 @@ async def test_uploads_stay_inside_the_store(store, part, name):
 
 @pytest.mark.parametrize("name", ["with space/ünï+%20", "a&b=c?d#e", "~x;y@z:'\"(*)!"])
 async def test_odd_names_are_sent_in_parts(store, part, name):
+    """Odd names are kept."""
     upload = await store.multipart.begin(name, part)
     await store.multipart.complete(name, upload, [await store.multipart.send(name, upload, 1, b"odd")])
     assert bytes(await store.read(name)) == b"odd"
     assert await names(store) == [name]
-
-
-def test_part_checksums_combine():
-    data = [
-        random.Random(i).randbytes(size)  # noqa: S311  # no secret
-        for i, size in enumerate((70_001, 70_001, 13))
-    ]
-    receipts = [UploadedPart(i + 1, "", crc64(item), len(item)) for i, item in enumerate(data)]
-    assert object_checksum(receipts).crc64 == crc64(b"".join(data))
-    assert object_checksum(receipts).size == 140_015
-    assert crc64(data[1], crc64(data[0])) == crc64(data[0] + data[1])
-    assert crc64(b"123456789") == 0xAE8B14860A799888  # the catalogue's check value of CRC-64/NVME

@@ -19,16 +19,19 @@ def refused_characters(store: Store) -> str:
 
 @pytest.mark.parametrize("name", ODD_NAMES)
 async def test_odd_names_round_trip(store: Store, name: str, refused_characters: str) -> None:
+    """Blanks, signs of URLs and other scripts stay in a name as they are."""
     await round_trip(store, name, refused_characters)
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=NAMES)
 async def test_any_name_round_trips(store: Store, name: str, refused_characters: str) -> None:
+    """So does any name without control characters, up to 30 of them."""
     await round_trip(store, name, refused_characters)
 
 
 async def round_trip(store: Store, name: str, refused_characters: str) -> None:
+    """Every call takes the name and returns it, or the store refuses it when it is written."""
     if any(character in name for character in refused_characters):
         with pytest.raises(InvalidSpec):
             await store.write("dir/" + name, b"odd")
@@ -48,6 +51,7 @@ async def round_trip(store: Store, name: str, refused_characters: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "..", "a/../b", "/a", "a/", "a//b", "./a", "tab\tbed"])
 async def test_names_that_leave_the_store_are_refused(store: Store, name: str) -> None:
+    """No name leads out of the store: each call raises `InvalidSpec`."""
     with pytest.raises(InvalidSpec):
         await store.stat(name)
     with pytest.raises(InvalidSpec):

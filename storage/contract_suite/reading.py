@@ -10,6 +10,7 @@ from podferry.storage.store import Store, StreamingStore
 
 
 async def test_what_is_written_is_read(store: Store) -> None:
+    """Any range of an object has the bytes that were written there."""
     await store.write("a/b", b"0123456789")
     assert bytes(await store.read("a/b")) == b"0123456789"
     assert bytes(await store.read("a/b", 3, 4)) == b"3456"
@@ -19,6 +20,7 @@ async def test_what_is_written_is_read(store: Store) -> None:
 
 
 async def test_reading_nothing_is_reading(store: Store) -> None:
+    """An empty range is empty, also at the end; of a missing object it is `NotFound`."""
     await store.write("a", b"0123")
     assert bytes(await store.read("a", 2, 0)) == b""
     assert bytes(await store.read("a", 4)) == b""
@@ -28,12 +30,14 @@ async def test_reading_nothing_is_reading(store: Store) -> None:
 
 @pytest.mark.parametrize(("start", "length"), [(0, 11), (5, 6), (10, 1), (25, 5)])
 async def test_reading_past_the_end_is_corrupt(store: Store, start: int, length: int) -> None:
+    """A range that is longer than the object is `Corrupt`, never a short answer."""
     await store.write("a", b"0123456789")
     with pytest.raises(Corrupt, match="requested"):
         await store.read("a", start, length)
 
 
 async def test_a_missing_object_is_not_found(store: Store) -> None:
+    """`stat` and `read` of a missing name, of a directory and below an object raise `NotFound`."""
     await store.write("a/b", b"1")
     for name in ("none", "a", "a/b/c", "a/none"):
         with pytest.raises(NotFound):
@@ -43,6 +47,7 @@ async def test_a_missing_object_is_not_found(store: Store) -> None:
 
 
 async def test_overwriting_changes_content_and_tag(store: Store) -> None:
+    """Another version has another tag, and a read with the old one raises `Changed`."""
     await store.write("a", b"old")
     before = await store.stat("a")
     assert bytes(await store.read("a", tag=before.tag)) == b"old"
@@ -66,6 +71,7 @@ async def test_an_object_of_another_size_than_listed_has_changed(store: Store) -
 
 
 async def test_calls_run_concurrently(store: Store) -> None:
+    """Calls of one store run at the same time without mixing their objects."""
     await asyncio.gather(*(store.write(f"c/{i}", bytes([i]) * i) for i in range(24)))
     read = await asyncio.gather(*(store.read(f"c/{i}") for i in range(24)))
     assert [bytes(data) for data in read] == [bytes([i]) * i for i in range(24)]
@@ -88,6 +94,7 @@ LONG = bytes(range(251)) * 20_000
 
 
 async def test_a_stream_passes_on_what_is_read(store: Store) -> None:
+    """A stream passes on exactly the bytes of its range, in order."""
     if not isinstance(store, StreamingStore):
         return
     await store.write("a", LONG)
@@ -99,6 +106,7 @@ async def test_a_stream_passes_on_what_is_read(store: Store) -> None:
 
 
 async def test_a_stream_of_another_version_fails(store: Store) -> None:
+    """A stream checks tag and size as a read does."""
     if not isinstance(store, StreamingStore):
         return
     await store.write("a", b"old")
@@ -114,6 +122,7 @@ async def test_a_stream_of_another_version_fails(store: Store) -> None:
 
 
 async def test_a_stream_ends_with_the_error_of_what_it_is_passed_on_to(store: Store) -> None:
+    """An error of the receiver ends the stream unchanged, and the store can still be used."""
     if not isinstance(store, StreamingStore):
         return
     await store.write("a", LONG)

@@ -15,6 +15,7 @@ class Mine(Exception):
 
 
 async def test_create_keeps_an_existing_object(store: Store) -> None:
+    """`CREATE` never replaces an object: it raises `AlreadyExists`."""
     await store.write("a", b"first", WriteMode.CREATE)
     with pytest.raises(AlreadyExists):
         await store.write("a", b"second", WriteMode.CREATE)
@@ -24,6 +25,7 @@ async def test_create_keeps_an_existing_object(store: Store) -> None:
 
 
 async def test_of_many_creators_one_wins(store: Store) -> None:
+    """Of creators at the same time one wins, if the store declares `exclusive_create`."""
     writes = [store.write("a/one", bytes([i]) * (i + 1), WriteMode.CREATE) for i in range(8)]
     results = await asyncio.gather(*writes, return_exceptions=True)
     winners = [i for i, result in enumerate(results) if result is None]
@@ -34,6 +36,7 @@ async def test_of_many_creators_one_wins(store: Store) -> None:
 
 
 async def test_a_chunked_body_arrives_in_order(store: Store) -> None:
+    """A body of many chunks is one object with its chunks in order."""
     chunks = [bytes([i]) * (1 << 20) for i in range(12)]
     await store.write("big", iter(chunks))
     assert bytes(await store.read("big")) == b"".join(chunks)
@@ -43,6 +46,7 @@ async def test_a_chunked_body_arrives_in_order(store: Store) -> None:
 
 @pytest.mark.parametrize("after", [0, 1, 12])
 async def test_a_body_that_raises_leaves_no_trace(store: Store, after: int) -> None:
+    """A body that raises leaves nothing new, and keeps the object that was there."""
     await store.write("old", b"old")
     error = Mine()
 
@@ -63,6 +67,8 @@ async def test_a_body_that_raises_leaves_no_trace(store: Store, after: int) -> N
 
 @pytest.mark.parametrize("error", [OSError(5, "disk"), ValueError("value"), FileNotFoundError("file")])
 async def test_errors_of_a_body_are_raised_unchanged(store: Store, error: Exception) -> None:
+    """The body's own error is raised, not one of the store."""
+
     def body() -> Iterator[bytes]:
         yield b"x"
         raise error
@@ -73,6 +79,7 @@ async def test_errors_of_a_body_are_raised_unchanged(store: Store, error: Except
 
 
 async def test_a_cancelled_write_leaves_no_trace(store: Store) -> None:
+    """A write that is cancelled just before its end leaves nothing."""
     reached, resume = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 

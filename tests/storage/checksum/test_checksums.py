@@ -11,10 +11,13 @@ from podferry.storage.checksum.checksums import (
     ChecksumKind,
     combine_crcs,
     crc,
+    crc64,
     is_computable,
     matches,
+    object_checksum,
     running_checksum,
 )
+from podferry.storage.multipart import UploadedPart
 
 CHECK = {
     ChecksumKind.CRC32: "cbf43926",
@@ -76,3 +79,10 @@ def test_long_ranges_combine_like_their_halves(kind, first, second, half):
 
 def test_a_checksum_prints_its_kind():
     assert str(Checksum(ChecksumKind.CRC32C, bytes.fromhex("e3069283"))) == "crc32c e3069283"
+
+
+def test_checksums_of_parts_combine_to_that_of_the_object():
+    data = [bytes(range(251)) * 280, b"\x00" * 70_281, b"a short one"]
+    receipts = [UploadedPart(i + 1, "", crc64(item), len(item)) for i, item in enumerate(data)]
+    assert object_checksum(receipts).crc64 == crc64(b"".join(data))
+    assert object_checksum(receipts).size == 140_572
