@@ -32,7 +32,8 @@ async def create_checked(store: LineageStore, name: str, body: Body) -> bool:
         return False
     except InvalidSpec as error:
         answer = error.problems[0].measured
-        if not answer:  # no service has refused the condition: a file is in the place of the directory
+        # No service has refused the condition: a directory cannot be made, a certificate is not trusted.
+        if not answer or isinstance(error.__cause__, OSError):
             raise
         what = f"the store of {store.uri} cannot create an object only if it does not exist"
         raise Refused.of(what, answer, REMEDY) from error

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 from functools import partial
+from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -60,6 +62,16 @@ async def test_a_directory_that_cannot_be_made_is_no_missing_feature():
     store.destination.faults.append(Fault("write", f"run/{NAME}", error=in_the_way))
     with pytest.raises(InvalidSpec, match="is a file, not a directory"):
         await create_checked(store, NAME, b"1")
+
+
+async def test_a_place_where_nothing_can_be_made_is_no_missing_feature(monkeypatch, tmp_path):
+    def missing(*arguments, **keywords):  # as below /proc
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+
+    monkeypatch.setattr(Path, "mkdir", missing)
+    destination = open_store(parse_uri(f"file://{tmp_path}/out"), StoreConfig())
+    with pytest.raises(InvalidSpec, match=r"cannot be created \(No such file"):
+        await create_checked(LineageStore(destination, "run"), NAME, b"1")
 
 
 async def test_other_refusals_stay_what_they_are():
