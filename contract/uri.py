@@ -23,6 +23,7 @@ MISSPELLED_URI = re.compile(rf"({'|'.join((*STORE_SCHEMES, 'file'))}):/*(.*)", r
 """A scheme with the wrong slashes or letters: no path on a command line begins so by intention."""
 BUCKET_PATH = re.compile(r"[a-z0-9][a-z0-9.-]{2,62}/.*")
 """A bucket (by the rules for names of Amazon S3 buckets) and a key, without a scheme."""
+RELATIVE = ("./", "../", "~")
 FORBIDDEN_IN_HOSTS = re.compile(r"[\x00-\x20\x7f\\<>\"^`{|}]")
 """A backslash is a slash for some clients, which would see another host. Source: the URL standard, "host".
 A store in memory has no clients."""
@@ -154,8 +155,10 @@ def _remedy_for(text: str) -> str:
     if corrected := corrected_uri(text):
         return f"Did you mean {corrected}?"
     if BUCKET_PATH.fullmatch(text):
-        return f"Did you mean s3://{text}? If it is a local path, write ./{text}"
-    return "Write scheme://bucket/path, for example s3://datasets/digits"
+        return f"Did you mean s3://{text}? If it is a local path, write the absolute one"
+    if text.startswith(RELATIVE):  # where relative paths are taken, they are absolute before they come here
+        return "Write the absolute path"
+    return "Write scheme://bucket/path, for example s3://datasets/digits, or an absolute path"
 
 
 def _location_problems(text: str, scheme: str, bucket: str, path: str) -> list[Problem]:

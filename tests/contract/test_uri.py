@@ -102,9 +102,15 @@ def test_other_texts_are_not_corrected(text) -> None:
 
 def test_a_bucket_without_a_scheme_is_recognized() -> None:
     with pytest.raises(
-        InvalidSpec, match=r"Did you mean s3://bucket/x\? If it is a local path, write ./bucket/x"
+        InvalidSpec, match=r"Did you mean s3://bucket/x\? If it is a local path, write the absolute one"
     ):
         parse_uri("bucket/x")
+
+
+@pytest.mark.parametrize("text", ["./bucket/x", "../x", "~/x", "x"])
+def test_the_remedy_for_a_relative_path_is_an_absolute_one(text: str) -> None:
+    with pytest.raises(InvalidSpec, match=r"absolute path\.$"):
+        parse_uri(text)
 
 
 @pytest.mark.parametrize(
