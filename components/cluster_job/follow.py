@@ -24,6 +24,11 @@ from podferry.contract.errors import AccessDenied, Changed, FerryError, NotFound
 POLL_SECONDS = 2.0
 OUTAGE_PATIENCE = 1800.0
 """Seconds without an answer of the API server until the step fails. The job continues; a retry attaches."""
+DENIED_PATIENCE = 120.0
+"""Seconds of refusals of what was allowed before: an API server that starts does not know all roles at once.
+
+Seen with Kubernetes 1.34: it answers 403 meanwhile.
+"""
 LOG_LINES = 10
 """Of a failed container without a termination message."""
 
@@ -41,6 +46,7 @@ def run_job(
         PermanentError: It has failed; with the reasons of its pods.
         Changed: Somebody has deleted it.
         Unavailable: The API server has not answered for `OUTAGE_PATIENCE`; the job continues.
+        AccessDenied: It has refused for `DENIED_PATIENCE` to show the job, which continues.
         FerryError: It could not be created.
         Cancelled, KeyboardInterrupt: The step was asked to end; the job is deleted.
     """
@@ -89,8 +95,9 @@ def _followed(api: ApiServer, kind: JobKind, job: Mapping[str, Any], start_timeo
             if silent:
                 print_line("the API server answers again")
             answered, silent = time.monotonic(), False
-        except Unavailable as error:
-            if time.monotonic() - answered > OUTAGE_PATIENCE:
+        except (Unavailable, AccessDenied) as error:
+            patience = OUTAGE_PATIENCE if isinstance(error, Unavailable) else DENIED_PATIENCE
+            if time.monotonic() - answered > patience:
                 raise
             lines, verdict = [] if silent else [f"{error} The job continues; trying again"], None
             silent = True

@@ -146,9 +146,11 @@ def _split(records: Mapping[Path, RunRecord]) -> tuple[list[Path], dict[Path, Ru
 
 
 def claim(leftover: Leftover) -> int:
-    """Lock a leftover, for `release`; raises `Refused` if a process uses it by now."""
+    """Lock a leftover, for `release`; raises `Refused` if a process uses it by now, or has removed it."""
     run = RunDirectory(Path(leftover.paths[-1]))
     lock = try_acquire(run.path)
+    if lock is None and not run.path.exists():
+        raise Refused.of(f"{run.id} is gone", str(run.path), "Another process has removed it")
     if lock is None or is_locked(run.trainer_lock) or is_locked(run.agent_lock):
         if lock is not None:
             release(lock)

@@ -33,8 +33,11 @@ def acquire(path: Path, *, inheritable: bool = False) -> int:
 
 
 def try_acquire(path: Path) -> int | None:
-    """The same without waiting; None if another process holds the lock."""
-    number = _open(path, create=True)
+    """Lock a directory or file without waiting; None if another process holds the lock or has removed it."""
+    try:
+        number = _open(path, create=False)
+    except FileNotFoundError:
+        return None
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

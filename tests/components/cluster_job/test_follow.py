@@ -15,7 +15,7 @@ from podferry.components.cluster_job import follow
 from podferry.components.cluster_job.follow import Cancelled, run_job
 from podferry.components.cluster_job.job_kind import PADDLE_JOB, TRAIN_JOB, JobKind
 from podferry.components.cluster_job.step_pod import StepIdentity
-from podferry.contract.errors import AccessDenied, Changed, NotFound, PermanentError, Unavailable
+from podferry.contract.errors import AccessDenied, Changed, FerryError, NotFound, PermanentError, Unavailable
 
 STEP = StepIdentity("team", "run-1", "flow.root.train.executor", "flow", "train")
 FAILED = {"conditions": [{"type": "Failed", "status": "True"}], "phase": "Failed"}
@@ -120,10 +120,24 @@ def test_an_outage_is_said_once_and_outlasted(capsys: pytest.CaptureFixture[str]
     assert "the API server answers again" in log
 
 
-def test_a_long_outage_ends_the_step_and_not_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "OUTAGE_PATIENCE", -1.0)
-    api = Scripted({}, Unavailable.of("the API server does not answer"))
-    with pytest.raises(Unavailable):
+def test_an_api_server_that_does_not_know_its_roles_yet_is_outlasted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It answers 403 for some seconds after a restart."""
+    denied = AccessDenied.of("trainjobs is forbidden")
+    run(Scripted({}, denied, Unavailable.of("the API server does not answer"), denied, COMPLETE))
+    assert capsys.readouterr().out.count("trainjobs is forbidden") == 1
+
+
+@pytest.mark.parametrize(
+    ("patience", "error"), [("OUTAGE_PATIENCE", Unavailable), ("DENIED_PATIENCE", AccessDenied)]
+)
+def test_a_long_outage_ends_the_step_and_not_the_job(
+    monkeypatch: pytest.MonkeyPatch, patience: str, error: type[FerryError]
+) -> None:
+    monkeypatch.setattr(follow, patience, -1.0)
+    api = Scripted({}, error.of("the API server does not answer"))
+    with pytest.raises(error):
         run(api)
     assert api.deleted == []
 

@@ -1,6 +1,7 @@
 """Which directories are leftovers, and which are never touched."""
 
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -174,6 +175,22 @@ def test_who_uses_a_run_is_named(left):
         "Wait until its agent has ended",
     )
     release(held)
+
+
+def test_of_runs_that_start_at_once_each_may_remove_an_empty_record(left, monkeypatch):
+    """The other one has removed it after this one had found it."""
+    path = left("a", data="/gone", temporary=("/gone",), spec=SPEC, view=view_of([]))
+    found = module.leftover_of_run(path, module.read_record(path / "record.json"))
+
+    def removed_meanwhile(*arguments):
+        shutil.rmtree(path, ignore_errors=True)
+        return found
+
+    monkeypatch.setattr(module, "leftover_of_run", removed_meanwhile)
+    remove_empty_records()
+    assert not path.exists()
+    with pytest.raises(Refused, match="a is gone"):
+        claim(found)
 
 
 def test_a_new_run_takes_over_the_checkpoint_directory_that_the_user_named(left, tmp_path):
