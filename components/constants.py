@@ -16,6 +16,7 @@ from podferry.components.task_arguments import no_output_problem
 from podferry.components.training.gpu_train.input_refs import known_text
 from podferry.contract.annotation_keys import KEYS
 from podferry.contract.annotation_values import (
+    SUBDOMAIN,
     parse_destination,
     parse_endpoint,
     parse_lineage,
@@ -38,6 +39,12 @@ def _parse_image(text: str) -> str:
     return text
 
 
+def _parse_name(text: str) -> str:
+    if SUBDOMAIN.fullmatch(text) is None:
+        raise InvalidSpec.of("not the name of an object", repr(text), "Write only a-z, 0-9, '-' and '.'")
+    return text
+
+
 PARSERS: Mapping[str, Parser] = MappingProxyType(
     {
         **dict.fromkeys(("uri", "reference", "source"), parse_reference),
@@ -50,6 +57,7 @@ PARSERS: Mapping[str, Parser] = MappingProxyType(
             ("endpoint", "to_endpoint", "source_endpoint", "destination_endpoint"), parse_endpoint
         ),
         **dict.fromkeys(("region", "to_region", "source_region", "destination_region"), parse_region),
+        **dict.fromkeys(("runtime", "target"), _parse_name),
         "lineage": parse_lineage,
         "medium": KEYS["medium"].parse,
         "unpack": KEYS["unpack"].parse,
@@ -57,9 +65,9 @@ PARSERS: Mapping[str, Parser] = MappingProxyType(
     }
 )
 """How the steps' arguments are parsed: the same name means the same in all steps."""
-REQUIRED = frozenset({"uri", "reference", "source", "to", "destination", "image"})
+REQUIRED = frozenset({"uri", "reference", "source", "to", "destination", "image", "runtime", "target"})
 """Arguments for which an empty text is an error; for the others it means that they are not given."""
-LEAST = MappingProxyType({"keep_local": 0, "shards": 1})
+LEAST = MappingProxyType({"keep_local": 0, "shards": 1, "start_timeout": 0})
 """The smallest value of each argument that counts."""
 OPTIONAL = frozenset(
     {

@@ -19,6 +19,10 @@ from podferry.components.secret_dir import DESTINATION_SECRET_DIR, SECRET_DIR, S
 DEFAULT_IMAGE = "podferry:0.1.0-python3.12"
 """The tag contains `python`: KFP's SubprocessRunner warns about an image whose name does not."""
 IMAGE_VARIABLE = "PODFERRY_IMAGE"
+OWN_STEP = "podferry_step"
+"""Attribute of a task: it is a step of podferry's own, which trains nothing itself."""
+SELECTION = ("include", "exclude")
+"""Settings that are globs."""
 RUN_INPUT = "run"
 """The input of our components that gets the run's id."""
 
@@ -47,6 +51,11 @@ def is_absent(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not value)
 
 
+def setting_text(name: str, value: Any) -> Any:
+    """The value of a setting; that of `include` and `exclude` may be a list."""
+    return globs_text(value) if name in SELECTION else value
+
+
 def globs_text(globs: Any) -> Any:
     """Globs as the one text that a step takes: of a list of texts and channels, each member is one glob.
 
@@ -63,7 +72,7 @@ def globs_text(globs: Any) -> Any:
 
 
 def uncached(task: Any, secret: Any = None, directory: Path = SECRET_DIR, image: str | None = None) -> Any:
-    """Keep a step out of KFP's cache, mount its Secret and set its image.
+    """Keep a step of our own out of KFP's cache, mount its Secret and set its image.
 
     For steps that look at the outside. KFP's cache compares only inputs, so such a step would get the result
     of an earlier run. A component cannot turn the cache off for itself; only a task can. The component
@@ -82,6 +91,7 @@ def uncached(task: Any, secret: Any = None, directory: Path = SECRET_DIR, image:
         mount_secret(task, secret, directory)
     if image is not None:
         task.set_container_image(image)
+    setattr(task, OWN_STEP, True)
     return exclude_from_cache(task, RUN_INPUT)
 
 

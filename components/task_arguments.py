@@ -11,6 +11,7 @@ from kfp.dsl.base_component import BaseComponent
 from kfp.dsl.graph_component import GraphComponent
 from kfp.dsl.pipeline_channel import PipelineChannel
 
+from podferry.components.step import OWN_STEP
 from podferry.contract.errors import Problem
 
 CHANNEL = re.compile(r"\{\{channel:task=(?P<task>[^;]*);name=(?P<name>[^;]*);type=.*?;\}\}")
@@ -32,6 +33,16 @@ def no_step_problem(name: str, value: Any) -> Problem | None:
     return Problem(f"{name} needs a step", displayed(value), f"Give {name} the task that a component returns")
 
 
+def no_training_problem(name: str, value: Any) -> Problem | None:
+    """The same for `name`, which needs a step that trains: not one of podferry's own."""
+    if (problem := no_step_problem(name, value)) is not None:
+        return problem
+    if not getattr(value, OWN_STEP, False):
+        return None
+    remedy = "Give it the step that trains; a step that runs a job takes settings as its own keywords"
+    return Problem(f"{name} needs a training, not a step of podferry", value.name, remedy)
+
+
 def no_output_problem(value: Any) -> Problem | None:
     """The problem of a task, or of a component, in place of an output."""
     if isinstance(value, BaseComponent):
@@ -51,6 +62,8 @@ def displayed(value: Any) -> str:
         return f"{value.task_name}.outputs[{value.name!r}]" if value.task_name else value.name
     if isinstance(value, str):
         return repr(with_channels_named(value))
+    if isinstance(getattr(value, "outputs", None), Mapping):  # a task, or two of them as one
+        return str(value.name)
     return "a list" if isinstance(value, list | tuple) else repr(value)
 
 

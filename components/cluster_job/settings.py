@@ -22,10 +22,10 @@ def settings_of(values: Mapping[str, Any]) -> dict[str, Any]:
     globs.
     """
     # Imported on call: the step, which reads settings only, does not load kfp.
-    from podferry.components.step import globs_text  # noqa: PLC0415
+    from podferry.components.step import setting_text  # noqa: PLC0415
 
     return {
-        f"{key}.{name}".rstrip(".").replace("_", "-"): globs_text(one)
+        f"{key}.{name}".rstrip(".").replace("_", "-"): setting_text(key, one)
         for key, value in values.items()
         for name, one in (value if isinstance(value, Mapping) else {"": value}).items()
         if one is not None
@@ -46,9 +46,9 @@ def setting_problems(function: str, settings: Mapping[str, Any]) -> Iterator[Pro
         if key not in known:
             remedy = did_you_mean(name, names, f"Known: {', '.join(names)}")
             yield Problem(f"{name}: {function} has no such setting", repr(value), remedy)
-        elif isinstance(value, list | tuple):  # other lists are one text already
+        elif isinstance(value, list | tuple):  # lists of globs are one text already
             yield Problem(
-                f"{name}: not a text", repr(value), "Write it as a text; globs may be a list of texts"
+                f"{name}: not a text", repr(value), "Write it as a text; only globs may be a list of texts"
             )
         elif isinstance(value, str | int | float) and value != "":
             yield from _value_problems(name, known[key], render(value))

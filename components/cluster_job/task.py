@@ -9,7 +9,7 @@ from kfp.dsl.pipeline_channel import PipelineParameterChannel
 
 from podferry.components.cluster_job.settings import setting_problems, settings_of
 from podferry.components.constants import constant_problems
-from podferry.components.step import RUN_INPUT, exclude_from_cache
+from podferry.components.step import OWN_STEP, RUN_INPUT, exclude_from_cache
 from podferry.components.task_arguments import REFERENCE_OUTPUT
 from podferry.contract.errors import InvalidSpec
 
@@ -60,6 +60,7 @@ def add_job(
         exclude_from_cache(task, RUN_INPUT)
     if image is not None:
         task.set_container_image(image)
+    setattr(task, OWN_STEP, True)
     setattr(task, RUNS_JOB, True)
     return task
 

@@ -18,7 +18,7 @@ from kfp import dsl, kubernetes
 from kfp.dsl.pipeline_channel import PipelineArtifactChannel, PipelineChannel
 
 from podferry.components.step import is_absent
-from podferry.components.task_arguments import no_step_problem
+from podferry.components.task_arguments import no_training_problem
 from podferry.components.trained_task.locate import (
     ARTIFACT_SLOTS,
     INPUT_PREFIX,
@@ -105,7 +105,7 @@ def secret_of(tasks: Sequence[Any]) -> Any:
 
 
 def _problems(task: Any) -> Iterator[Problem]:
-    if (problem := no_step_problem("of=", task)) is not None:
+    if (problem := no_training_problem("of=", task)) is not None:
         yield problem
         return
     lists = [name for name, one in (task.component_spec.inputs or {}).items() if one.is_artifact_list]

@@ -121,6 +121,38 @@ REFUSED = {
             "colour: train_job has",
         ),
     ),
+    "a job without a runtime": (
+        lambda given, data: train_job("", target=None, start_timeout="5m"),
+        (
+            "runtime: not the name of an object ('')",
+            "target: no value (None)",
+            "start_timeout: not an integer of 0 or more ('5m')",
+        ),
+    ),
+    "a step of podferry to configure": (
+        lambda given, data: gpu_train(data, checkpoints=given),
+        ("gpu_train needs a training, not a step of podferry (dataset). Give it the step that trains",),
+    ),
+    "a job to configure": (
+        lambda given, data: gpu_train(train_job("torch", checkpoints=given)),
+        ("gpu_train needs a training, not a step of podferry (train-job)",),
+    ),
+    "a step of podferry to verify": (
+        lambda given, data: verify_checkpoint(given, of=data),
+        ("of= needs a training, not a step of podferry (dataset)",),
+    ),
+    "a restore point to verify": (
+        lambda given, data: verify_checkpoint(of=restore_point(given, lineage="a")),
+        ("of= needs a step (restore-point)",),
+    ),
+    "a list of datasets": (
+        lambda given, data: gpu_train(fit(uri=URI), dataset=[given, URI]),
+        ("dataset: not a text (",),
+    ),
+    "a list of datasets of a job": (
+        lambda given, data: train_job("torch", dataset=[URI], secret=["s3"]),
+        ("dataset: not a text (['s3://bucket/data'])", "secret: not a text (['s3'])"),
+    ),
     "globs of a job that are no texts": (
         lambda given, data: train_job("torch", include=["*.jpg", 3], checkpoint_size="lots"),
         ("include: not a text (['*.jpg', 3])", "checkpoint_size: not a quan"),

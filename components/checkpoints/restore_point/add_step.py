@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podferry.components.checkpoints.restore_point import component
+from podferry.components.cluster_job.task import jobs_of
 from podferry.components.step import check_constants, is_absent, uncached
 from podferry.components.trained_task.carry import artifacts_of, carry, describe, secret_of, tasks_of
 from podferry.components.trained_task.place import refuse_task_as_text
@@ -46,8 +47,12 @@ def add_step(
 ) -> RestorePoint:
     """See `restore_point`; `access` is the endpoint and the region."""
     refuse_task_as_text("checkpoints", checkpoints)
-    tasks = tasks_of(of)
-    InvalidSpec.raise_any(_problems(checkpoints, tasks, lineage))
+    jobs = jobs_of(of)
+    tasks = [] if jobs else tasks_of(of)
+    InvalidSpec.raise_any(_problems(checkpoints, jobs or tasks, lineage))
+    for job in jobs:
+        lineage = job.outputs["lineage"]
+        checkpoints = job.outputs["checkpoints"] if checkpoints is None else checkpoints
     check_constants(checkpoints=checkpoints, lineage=lineage, secret=secret, image=image, **access)
     task = component.restore_point(
         checkpoints="" if checkpoints is None else checkpoints,

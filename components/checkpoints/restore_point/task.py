@@ -26,7 +26,8 @@ def restore_point(
     Args:
         checkpoints: The destination; by default that of the task in `of`. Every argument but `of` and
             `image` may be a channel.
-        of: The training task; the step runs after it. Call `gpu_train` on it first.
+        of: The training task, or the step that runs a job; the step runs after it. Call `gpu_train` on a
+            training first.
         lineage: The lineage, instead of a task.
         endpoint: URL of the object store, unless it is that of the task in `of`, or the vendor's.
         region: Region of the object store, likewise.

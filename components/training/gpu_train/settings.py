@@ -9,7 +9,7 @@ from typing import Any
 
 from kfp.dsl.pipeline_channel import PipelineChannel, extract_pipeline_channels_from_any
 
-from podferry.components.step import globs_text, is_absent
+from podferry.components.step import is_absent, setting_text
 from podferry.components.task_arguments import CHANNEL, displayed
 from podferry.components.training.gpu_train.input_refs import (
     LOCATIONS,
@@ -68,8 +68,8 @@ def read_settings(settings: Mapping[str, Any], inputs: TaskInputs) -> ReadSettin
 
 def _read_setting(name: str, value: Any, inputs: TaskInputs, read: ReadSettings) -> None:
     text, problem = annotation_text(value, inputs)
-    if isinstance(value, list | tuple):  # other lists are one text already
-        problem = Problem("not a text", repr(value), "Write it as a text; globs may be a list of texts")
+    if isinstance(value, list | tuple):  # lists of globs are one text already
+        problem = Problem("not a text", repr(value), "Write it as a text; only globs may be a list of texts")
     if name.partition(".")[0] in LOCATIONS and getattr(value, "channel_type", "") in NUMBERS:
         remedy = "Pass a text: a URI or a reference"
         problem = Problem(f"an output of type {value.channel_type}", displayed(value), remedy)
@@ -102,7 +102,7 @@ def _in_parts(added: str, text: str, inputs: TaskInputs, read: ReadSettings) -> 
 def _flatten(values: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten mappings by dataset name: `include` of the dataset `test` becomes `include.test`."""
     return {
-        f"{setting}.{name}".rstrip("."): globs_text(one)
+        f"{setting}.{name}".rstrip("."): setting_text(setting, one)
         for setting, value in values.items()
         for name, one in (value if isinstance(value, Mapping) else {"": value}).items()
     }

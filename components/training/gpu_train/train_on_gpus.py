@@ -12,7 +12,7 @@ from kfp import kubernetes
 from kfp.dsl.pipeline_channel import PipelineChannel
 
 from podferry.components.step import exclude_from_cache, is_absent
-from podferry.components.task_arguments import CHANNEL, displayed, no_output_problem, no_step_problem
+from podferry.components.task_arguments import CHANNEL, displayed, no_output_problem, no_training_problem
 from podferry.components.training.gpu_train.input_refs import TaskInputs, inputs_of
 from podferry.components.training.gpu_train.settings import read_settings
 from podferry.components.training.gpu_train.settings_of import configure_once, refuse_if_read
@@ -55,7 +55,7 @@ def train_on_gpus(
     task: Any, locations: Mapping[str, Any], settings: Mapping[str, Any], resources: Resources
 ) -> Any:
     """See `gpu_train`; locations that are None are taken from the task's inputs."""
-    if (problem := no_step_problem("gpu_train", task)) is not None:
+    if (problem := no_training_problem("gpu_train", task)) is not None:
         raise InvalidSpec(problem)
     refuse_if_read(task)
     inputs = inputs_of(task)

@@ -7,7 +7,7 @@ import pytest
 from google.protobuf import json_format
 from kfp import dsl
 
-from podferry.components import dataset, train_job, verify_checkpoint
+from podferry.components import dataset, restore_point, train_job, verify_checkpoint
 from podferry.components.training.train_job.manifest import train_job_spec
 from podferry.contract.errors import InvalidSpec, Refused
 from podferry.contract.pod_templates import pod_templates_of
@@ -138,6 +138,20 @@ def test_verify_checkpoint_takes_the_lineage_that_the_job_returns() -> None:
     assert inputs["checkpoints"] == {"taskOutputParameter": job}
     place = "{{$.inputs.parameters['pipelinechannel--train-job-lineage']}}"
     assert inputs["lineages"]["runtimeValue"]["constant"] == [place]
+    assert inputs["of"]["runtimeValue"]["constant"] == []
+
+
+def test_restore_point_takes_the_lineage_that_the_job_returns() -> None:
+    """That of the step's own inputs would be another one, without a checkpoint."""
+
+    @dsl.pipeline(name="p")
+    def one() -> None:
+        restore_point(of=train_job("torch", checkpoints="s3://a/b"))
+
+    task = tasks_of(one)["restore-point"]
+    inputs = task["inputs"]["parameters"]
+    found = {name: inputs[name]["taskOutputParameter"] for name in ("checkpoints", "lineage")}
+    assert found == {one: {"producerTask": "train-job", "outputParameterKey": one} for one in found}
     assert inputs["of"]["runtimeValue"]["constant"] == []
 
 
