@@ -5,68 +5,18 @@ Channels, texts with a channel in them, and placeholders are known only when the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from kfp.dsl.pipeline_channel import PipelineChannel
 
+from podferry.components.parsers import PARSERS, REQUIRED, parse_problems, text_problems
 from podferry.components.task_arguments import no_output_problem
 from podferry.components.training.gpu_train.input_refs import known_text
-from podferry.contract.annotation_keys import KEYS
-from podferry.contract.annotation_values import (
-    SUBDOMAIN,
-    parse_destination,
-    parse_endpoint,
-    parse_lineage,
-    parse_region,
-    parse_secret,
-    parse_size,
-)
-from podferry.contract.dataset_reference import parse_reference
-from podferry.contract.errors import InvalidSpec, Problem
-from podferry.contract.selection import parse_globs
+from podferry.contract.annotation_values import parse_lineage
+from podferry.contract.errors import Problem
 
-Parser = Callable[[str], object]
-IMAGE = re.compile(r"\S+")
-
-
-def _parse_image(text: str) -> str:
-    if IMAGE.fullmatch(text) is None:
-        remedy = "Write REGISTRY/NAME:TAG, without blanks"
-        raise InvalidSpec.of("not the name of an image", repr(text), remedy)
-    return text
-
-
-def _parse_name(text: str) -> str:
-    if SUBDOMAIN.fullmatch(text) is None:
-        raise InvalidSpec.of("not the name of an object", repr(text), "Write only a-z, 0-9, '-' and '.'")
-    return text
-
-
-PARSERS: Mapping[str, Parser] = MappingProxyType(
-    {
-        **dict.fromkeys(("uri", "reference", "source"), parse_reference),
-        **dict.fromkeys(("to", "destination", "checkpoints"), parse_destination),
-        **dict.fromkeys(("include", "exclude"), parse_globs),
-        **dict.fromkeys(("fits", "dataset_size", "checkpoint_size"), parse_size),
-        **dict.fromkeys(("train_memory", "shm_size", "pod_memory"), parse_size),
-        **dict.fromkeys(("secret", "source_secret", "destination_secret"), parse_secret),
-        **dict.fromkeys(
-            ("endpoint", "to_endpoint", "source_endpoint", "destination_endpoint"), parse_endpoint
-        ),
-        **dict.fromkeys(("region", "to_region", "source_region", "destination_region"), parse_region),
-        **dict.fromkeys(("runtime", "target"), _parse_name),
-        "lineage": parse_lineage,
-        "medium": KEYS["medium"].parse,
-        "unpack": KEYS["unpack"].parse,
-        "image": _parse_image,
-    }
-)
-"""How the steps' arguments are parsed: the same name means the same in all steps."""
-REQUIRED = frozenset({"uri", "reference", "source", "to", "destination", "image", "runtime", "target"})
-"""Arguments for which an empty text is an error; for the others it means that they are not given."""
 LEAST = MappingProxyType({"keep_local": 0, "shards": 1, "start_timeout": 0})
 """The smallest value of each argument that counts."""
 OPTIONAL = frozenset(
@@ -94,20 +44,6 @@ def _missing_problems(name: str) -> Iterator[Problem]:
     if name in CHECKS and name not in OPTIONAL:
         required = name in REQUIRED or name in ("command", "worker")
         yield Problem(f"{name}: no value", "None", "Write one" if required else "Leave it out, or write one")
-
-
-def _text_problems(name: str, value: Any) -> Iterator[Problem]:
-    if not isinstance(value, str):
-        yield Problem(f"{name}: not a text", repr(value), "Write it as a text")
-    elif value or name in REQUIRED:
-        yield from _parse_problems(name, PARSERS[name], value)
-
-
-def _parse_problems(name: str, parse: Parser, text: str) -> Iterator[Problem]:
-    try:
-        parse(text)
-    except InvalidSpec as error:
-        yield from (Problem(f"{name}: {one.what}", one.measured, one.remedy) for one in error.problems)
 
 
 def _command_problems(name: str, value: Any) -> Iterator[Problem]:
@@ -163,7 +99,7 @@ def _lineage_problems(name: str, value: Any) -> Iterator[Problem]:
     elif not isinstance(value, str | PipelineChannel):
         yield Problem(f"{name}: not a text", repr(value), "Write the name of a lineage")
     elif known := _known(value):
-        yield from _parse_problems(name, parse_lineage, known)
+        yield from parse_problems(name, parse_lineage, known)
 
 
 def _flag_problems(name: str, value: Any) -> Iterator[Problem]:
@@ -186,7 +122,7 @@ def _known(value: Any) -> Any:
 
 CHECKS: Mapping[str, Callable[[str, Any], Iterator[Problem]]] = MappingProxyType(
     {
-        **dict.fromkeys(PARSERS, _text_problems),
+        **dict.fromkeys(PARSERS, text_problems),
         **dict.fromkeys(("parameters", "trainer", "spec", "worker", "servers"), _mapping_problems),
         **dict.fromkeys(LEAST, _count_problems),
         **dict.fromkeys(("any_run", "full", "allow_doubtful", "delete", "size_only"), _flag_problems),

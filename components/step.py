@@ -15,12 +15,11 @@ from kfp import dsl, kubernetes
 from kfp.dsl.pipeline_channel import PipelineChannel
 
 from podferry.components.secret_dir import DESTINATION_SECRET_DIR, SECRET_DIR, SOURCE_SECRET_DIR
+from podferry.components.task_marks import OWN_STEP
 
 DEFAULT_IMAGE = "podferry:0.1.0-python3.12"
 """The tag contains `python`: KFP's SubprocessRunner warns about an image whose name does not."""
 IMAGE_VARIABLE = "PODFERRY_IMAGE"
-OWN_STEP = "podferry_step"
-"""Attribute of a task: it is a step of podferry's own, which trains nothing itself."""
 SELECTION = ("include", "exclude")
 """Settings that are globs."""
 RUN_INPUT = "run"

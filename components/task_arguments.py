@@ -11,7 +11,7 @@ from kfp.dsl.base_component import BaseComponent
 from kfp.dsl.graph_component import GraphComponent
 from kfp.dsl.pipeline_channel import PipelineChannel
 
-from podferry.components.step import OWN_STEP
+from podferry.components.task_marks import OWN_STEP
 from podferry.contract.errors import Problem
 
 CHANNEL = re.compile(r"\{\{channel:task=(?P<task>[^;]*);name=(?P<name>[^;]*);type=.*?;\}\}")

@@ -9,12 +9,11 @@ from kfp.dsl.pipeline_channel import PipelineParameterChannel
 
 from podferry.components.cluster_job.settings import setting_problems, settings_of
 from podferry.components.constants import constant_problems
-from podferry.components.step import OWN_STEP, RUN_INPUT, exclude_from_cache
+from podferry.components.step import RUN_INPUT, exclude_from_cache
 from podferry.components.task_arguments import REFERENCE_OUTPUT
+from podferry.components.task_marks import OWN_STEP, RUNS_JOB
 from podferry.contract.errors import InvalidSpec
 
-RUNS_JOB = "podferry_runs_job"
-"""Attribute of a task that `add_job` has made."""
 OWN_INPUTS = ("dataset", "checkpoints")
 """Settings that are inputs of their own: KFP shows them with the task."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from podferry.components.log_tables import print_line, print_memory
+from podferry.components.parsers import refuse_invalid
 from podferry.components.reports.memory_page import memory_page
 from podferry.components.reports.render import html, write
 from podferry.components.store_access import step_store_config
@@ -101,6 +102,7 @@ def freeze_dataset(
         Refused: It does not fit into a volume of the size `fits`.
         EmptyDataset, Changed, InvalidSpec and the store's errors: It cannot be frozen.
     """
+    refuse_invalid(uri=uri, endpoint=endpoint, region=region, fits=fits, include=include, exclude=exclude)
     volume = parse_bytes(fits) if fits else None
     selection = parse_selection(uri, include, exclude)
     frozen, manifest = list_frozen(uri, selection, step_store_config(endpoint, region))

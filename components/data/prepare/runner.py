@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from podferry.components.data.prepare.prepared import Prepared, prepared
+from podferry.components.parsers import refuse_invalid
 from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.errors import InvalidSpec, Refused
 from podferry.contract.http_api import DATASET_VARIABLE
@@ -49,6 +50,7 @@ def prepare_dataset(
         Refused: The command failed, or wrote nothing.
         FerryError: As `prepared`.
     """
+    refuse_invalid(reference=reference, to=to, **access)
     if not command:
         remedy = "Give one, or use `prepared` in a component of your own"
         raise InvalidSpec.of("there is no command", "[]", remedy)

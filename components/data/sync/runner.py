@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from podferry.components.data.dataset.runner import list_frozen
 from podferry.components.log_tables import print_line
+from podferry.components.parsers import refuse_invalid
 from podferry.components.secret_dir import DESTINATION_SECRET_DIR, SOURCE_SECRET_DIR
 from podferry.components.store_access import step_store_config
 from podferry.contract.dataset_reference import parse_reference, reference_to
@@ -66,14 +67,17 @@ def sync_dataset(
         Refused: Files could not be moved, each with its reason.
         FerryError: A place cannot be used, or a store did not respond.
     """
+    given = {"source": source.uri, "destination": destination.uri, "include": include, "exclude": exclude}
+    given |= {"source_endpoint": source.endpoint, "destination_endpoint": destination.endpoint}
+    refuse_invalid(**given, source_region=source.region, destination_region=destination.region)
     started_at = time.monotonic()
     reference, target = parse_reference(source.uri), parse_uri(destination.uri)
     configs = (
         step_store_config(source.endpoint, source.region, SOURCE_SECRET_DIR),
         step_store_config(destination.endpoint, destination.region, DESTINATION_SECRET_DIR),
     )
-    given = (parse_globs(text) if text else () for text in (include, exclude))
-    selection = Selection(*selection_of(reference, *given))
+    globs = (parse_globs(text) if text else () for text in (include, exclude))
+    selection = Selection(*selection_of(reference, *globs))
     options = SyncOptions(selection, delete, unpack, size_only)
     result = asyncio.run(Sync(reference, target, *configs, options).run())
     _print(result, time.monotonic() - started_at)
