@@ -7,6 +7,11 @@ A holder has datasets for the pods near it, and serves them read-only.
                                     404 Refusal: it is none of the holder's datasets
                                     503 Refusal: it cannot be fetched, and why
     GET /v1/files/DIGEST/NAME       the file's bytes, NAME encoded; `Range` is honored
+                                    404 Refusal: it does not have this file, or not yet
+    GET /v1/progress?uri=URI&log=ID&since=N&wait=S&holder=NAME&digest=D
+                                    200 Progress: for other holders; responds after S seconds at most
+                                    404 Refusal: it does not share this dataset
+                                    503 Refusal: it cannot be fetched, and why
     GET /v1/status                  HolderStatus
     GET /healthz                    200 while the process runs
 
@@ -16,12 +21,12 @@ With tokens, a request without a valid one gets 401, and one of a pod that may n
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, urlencode
 
 import msgspec
 
 from podferry.contract.errors import Problem
-from podferry.contract.manifest import Manifest
+from podferry.contract.manifest import Entry, Manifest
 from podferry.contract.spec import PREFIX
 from podferry.contract.status import DatasetStatus
 
@@ -31,6 +36,7 @@ AUDIENCE = "podferry-cache"
 """Of the tokens that readers send."""
 DATASET_PATH = "/v1/dataset"
 FILES_PATH = "/v1/files"
+PROGRESS_PATH = "/v1/progress"
 STATUS_PATH = "/v1/status"
 HEALTH_PATH = "/healthz"
 TOKEN_HEADER = "Podferry-Token"  # noqa: S105 - a header's name
@@ -84,6 +90,52 @@ class Filling(msgspec.Struct, frozen=True):
     bytes_done: int = 0
 
 
+class FileNews(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a holder says of one file.
+
+    Attributes:
+        entry: The file, as it was listed at the source.
+        checksum: CRC-64/NVME of the file that the holder has; None: it fetches it from the source.
+    """
+
+    entry: Entry
+    checksum: int | None = None
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """What a holder has of a dataset, for the others.
+
+    Attributes:
+        holder: Its name.
+        log: Identifies the list of its news: a holder that starts again has another one.
+        end: Number of news in the list: what the next request is to name as `since`.
+        news: Those after the `since` of the request; all, if that named another log.
+        digest: Of its manifest; empty while it lists.
+        bytes_done: Fetched so far.
+        format: Version of this document.
+    """
+
+    holder: str
+    log: str
+    end: int
+    news: tuple[FileNews, ...] = ()
+    digest: str = ""
+    bytes_done: int = 0
+    format: int = FORMAT
+
+
+class Asker(msgspec.Struct, frozen=True):
+    """What one holder says of itself when it asks another.
+
+    Attributes:
+        holder: Its name.
+        digest: Of its manifest.
+    """
+
+    holder: str
+    digest: str
+
+
 class Refusal(msgspec.Struct, frozen=True):
     """Why a holder serves nothing."""
 
@@ -120,3 +172,9 @@ def dataset_path(uri: str, wait_seconds: float) -> str:
 def file_path(digest: str, name: str) -> str:
     """The path of a file of the dataset with this digest."""
     return f"{FILES_PATH}/{digest}/{quote(name)}"
+
+
+def progress_path(uri: str, log: str, since: int, wait_seconds: float, asker: Asker) -> str:
+    """The path and query that ask for the news of a log."""
+    fields = {"uri": uri, "log": log, "since": since, "wait": f"{wait_seconds:g}"}
+    return f"{PROGRESS_PATH}?{urlencode({**fields, 'holder': asker.holder, 'digest': asker.digest})}"

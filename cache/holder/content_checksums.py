@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -16,6 +16,7 @@ from podferry.storage.checksum.checksums import ChecksumKind, running_checksum
 
 FORMAT = 1
 RECORD = "checksums"
+NONE_COMPUTED: Mapping[str, int] = {}
 
 
 class ChecksumRecord(msgspec.Struct, frozen=True):
@@ -40,19 +41,30 @@ def file_checksum(path: Path) -> int:
     return int.from_bytes(running.digest(), "big")
 
 
-def record_checksums(stage: Path, directory: Path, manifest: Manifest) -> tuple[int, ...]:
+def file_checksums(stage: Path, directory: Path, digest: str, names: Iterable[str]) -> dict[str, int]:
+    """The checksums of files: recorded ones of the manifest with this digest, others computed. Blocks."""
+    record = _read(directory)
+    known = record.checksums if record.digest == digest else {}
+    return {name: known[name] if name in known else file_checksum(stage / name) for name in names}
+
+
+def record_checksums(
+    stage: Path, directory: Path, manifest: Manifest, computed: Mapping[str, int] = NONE_COMPUTED
+) -> tuple[int, ...]:
     """The checksums of a complete stage, in the order of its manifest; computes and records the unknown ones.
 
     Args:
         stage: The files. Reading them blocks.
         directory: Where the record is kept.
         manifest: What the stage holds.
+        computed: Those that are known already.
     """
     record = _read(directory)
-    known = record.checksums if record.digest == manifest.digest else {}
     names = [entry.name for entry in manifest.entries]
-    checksums = {name: known[name] if name in known else file_checksum(stage / name) for name in names}
-    if checksums != known:
+    unknown = [name for name in names if name not in computed]
+    found = {**computed, **file_checksums(stage, directory, manifest.digest, unknown)}
+    checksums = {name: found[name] for name in names}
+    if (record.digest, record.checksums) != (manifest.digest, checksums):
         replace_file(directory / RECORD, msgspec.json.encode(ChecksumRecord(manifest.digest, checksums)))
     return tuple(checksums.values())
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import msgspec
 from aiohttp import web
@@ -14,13 +16,14 @@ from podferry.cache.holder.file_response import send_file, sent_bytes
 from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.holder.readers import Readers, refusal_status
 from podferry.contract import cache_api
-from podferry.contract.cache_api import HolderStatus, Refusal
+from podferry.contract.cache_api import Asker, HolderStatus, Refusal
 from podferry.contract.errors import FerryError, Problem
 from podferry.contract.versioned_json import encode_json
 
 JSON = "application/json"
 READING = (cache_api.DATASET_PATH, cache_api.FILES_PATH)
 """Where the paths of readers' requests begin."""
+MAX_NUMBER = 1e15
 RETRY_AFTER = {"Retry-After": str(cache_api.RETRY_AFTER_SECONDS)}
 
 
@@ -36,6 +39,7 @@ class HolderServer:
     def __init__(self, stages: Sequence[HolderStage], node: str, readers: Readers | None = None) -> None:
         self._stages, self._node, self._readers = stages, node, readers
         self._active = ActiveReaders()
+        self._waiting: set[asyncio.Task[object]] = set()
         self.served_bytes = 0
 
     def application(self) -> web.Application:
@@ -43,9 +47,25 @@ class HolderServer:
         app = web.Application(middlewares=[self._authorize])
         app.router.add_get(cache_api.DATASET_PATH, self.dataset)
         app.router.add_get(f"{cache_api.FILES_PATH}/{{digest}}/{{name:.+}}", self.file)
+        app.router.add_get(cache_api.PROGRESS_PATH, self.progress)
         app.router.add_get(cache_api.STATUS_PATH, self.status)
         app.router.add_get(cache_api.HEALTH_PATH, self.health)
+        app.on_shutdown.append(self._end_waits)
         return app
+
+    @contextmanager
+    def _ended_at_shutdown(self) -> Iterator[None]:
+        """A request that waits here does not delay the end of the holder."""
+        waiting = {task} if (task := asyncio.current_task()) else set()
+        self._waiting |= waiting
+        try:
+            yield
+        finally:
+            self._waiting -= waiting
+
+    async def _end_waits(self, _: web.Application) -> None:
+        for task in self._waiting:
+            task.cancel()
 
     @web.middleware
     async def _authorize(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -64,26 +84,47 @@ class HolderServer:
     async def dataset(self, request: web.Request) -> web.Response:
         """The manifest and checksums of a dataset; waits until the holder has it."""
         uri = request.query.get("uri", "")
-        stage = next((one for one in self._stages if one.uri == uri), None)
+        stage = self._stage(uri)
         if stage is None:
-            remedy = f"It has {', '.join(one.uri for one in self._stages)}"
-            return _json(404, Refusal((Problem("the holder does not have this dataset", uri, remedy),)))
-        await stage.wait(_wait_seconds(request))
+            return self._unknown(uri)
+        with self._ended_at_shutdown():
+            await stage.wait(_wait_seconds(request))
         if stage.complete is not None:
             return web.Response(body=stage.complete.body, content_type=JSON)
         if stage.failure is not None:
             return _json(503, Refusal(stage.failure.problems))
         return _json(202, stage.filling, RETRY_AFTER)
 
+    def _stage(self, uri: str) -> HolderStage | None:
+        return next((one for one in self._stages if one.uri == uri), None)
+
+    def _unknown(self, uri: str) -> web.Response:
+        remedy = f"It has {', '.join(one.uri for one in self._stages)}"
+        return _json(404, Refusal((Problem("the holder does not have this dataset", uri, remedy),)))
+
+    async def progress(self, request: web.Request) -> web.Response:
+        """What the holder has of a dataset, for another one."""
+        query, uri = request.query, request.query.get("uri", "")
+        stage = self._stage(uri)
+        if stage is None:
+            return self._unknown(uri)
+        asker = Asker(query.get("holder", ""), query.get("digest", ""))
+        known = query.get("log", ""), int(_number(request, "since"))
+        with self._ended_at_shutdown():
+            found = await stage.progress(asker, *known, _wait_seconds(request))
+        if stage.failure is not None:
+            return _json(503, Refusal(stage.failure.problems))
+        return self._unknown(uri) if found is None else _json(200, found)
+
     async def file(self, request: web.Request) -> web.StreamResponse:
-        """A file of a complete dataset, or a range of it."""
+        """A file that the holder has, or a range of it."""
         digest, name = request.match_info["digest"], request.match_info["name"]
         for stage in self._stages:
-            held = stage.complete
-            if held is None or held.document.manifest.digest != digest or name not in held.entries:
+            entry = stage.file(digest, name)
+            if entry is None:
                 continue
             try:
-                response = await send_file(request, stage.root / name, held.entries[name])
+                response = await send_file(request, stage.root / name, entry)
             except FileNotFoundError:
                 break
             self.served_bytes += sent_bytes(request, response)
@@ -110,13 +151,18 @@ def _authorization(request: web.Request) -> str:
 
 
 def _wait_seconds(request: web.Request) -> float:
+    return min(_number(request, "wait"), cache_api.MAX_WAIT_SECONDS)
+
+
+def _number(request: web.Request, field: str) -> float:
+    """A field of the query, at least 0."""
     try:
-        seconds = float(request.query.get("wait", "0"))
+        number = float(request.query.get(field, "0"))
     except ValueError:
-        seconds = math.nan
-    if math.isnan(seconds):  # a timer of the loop that is due at no time would keep others from their turn
-        raise web.HTTPBadRequest(text="wait must be a number of seconds\n")
-    return min(max(seconds, 0.0), cache_api.MAX_WAIT_SECONDS)
+        number = math.nan
+    if math.isnan(number):  # a timer of the loop that is due at no time would keep others from their turn
+        raise web.HTTPBadRequest(text=f"{field} must be a number\n")
+    return min(max(number, 0.0), MAX_NUMBER)
 
 
 def _json(status: int, document: msgspec.Struct, headers: dict[str, str] | None = None) -> web.Response:

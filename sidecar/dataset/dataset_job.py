@@ -33,6 +33,7 @@ from podferry.sidecar.fetch.fetcher import Fetcher
 from podferry.sidecar.fetch.partial_file import count_partial_bytes
 from podferry.sidecar.fetch.plan import plan_fetch
 from podferry.sidecar.fetch.range_reader import FetchContext
+from podferry.sidecar.fetch.source import FetchSource
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.staging.volume_capacity import measure
 from podferry.sidecar.state.progress_log import ProgressLog
@@ -212,6 +213,11 @@ class PlannedDataset(msgspec.Struct, frozen=True):
         """The selected files, before any shard."""
         return self._dataset.manifest
 
+    @property
+    def source(self) -> FetchSource:
+        """Where the files come from."""
+        return self._dataset.source
+
     async def fetch(self, *, log_progress: bool = True) -> None:
         """Fill the staging directory.
 
@@ -229,8 +235,7 @@ class PlannedDataset(msgspec.Struct, frozen=True):
         try:
             async with job.progress.reporting(log_progress=log_progress):
                 rest = await self._materializer.unpack(self.sized.plan, context)
-                source = self._dataset.source
-                await Fetcher(rest, source, job.staging, job.settings, counters=counters).run()
+                await Fetcher(rest, self.source, job.staging, job.settings, counters=counters).run()
         except (Changed, NotFound, Corrupt) as error:
             if manifest is None:
                 raise

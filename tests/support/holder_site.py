@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from podferry.cache.holder.holder import run_holder
 from podferry.cache.holder.holder_stage import HolderStage
+from podferry.cache.peers.peers import Peers
 from podferry.contract.cache_api import Holder
 from podferry.contract.spec import DatasetSpec, Unpack
 from podferry.sidecar.config.tuning import PrefetchSettings
@@ -22,13 +23,13 @@ class RunningHolder(NamedTuple):
     holder: Holder
 
 
-def holder_stage(uri: object, root: Path) -> HolderStage:
+def holder_stage(uri: object, root: Path, peers: Peers | None = None) -> HolderStage:
     """The stage of a holder in a directory, which is created."""
     root.mkdir(exist_ok=True)
     placement = DatasetPlacement(root, root.with_name(f"{root.name}.podferry"))
     spec = DatasetSpec(str(uri), str(root), unpack=Unpack.NEVER)
     job = lambda: DatasetJob(spec, placement, PrefetchSettings())  # noqa: E731
-    return HolderStage(str(uri), job, root, placement.ownership)
+    return HolderStage(str(uri), job, root, placement.ownership, peers)
 
 
 @asynccontextmanager

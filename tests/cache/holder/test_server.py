@@ -8,22 +8,29 @@ from aiohttp.test_utils import TestServer
 from podferry.cache.holder import active_readers
 from podferry.cache.holder.readers import Readers
 from podferry.cache.holder.server import HolderServer
+from podferry.cache.peers.peers import Peers
 from podferry.contract.cache_api import (
     AUDIENCE,
     DATASET_PATH,
     HEALTH_PATH,
     STATUS_PATH,
     TOKEN_HEADER,
+    Asker,
     Filling,
     HeldDataset,
     HolderStatus,
+    Progress,
     Refusal,
     dataset_path,
     file_path,
+    progress_path,
 )
 from podferry.contract.errors import EmptyDataset
+from podferry.storage.checksum.checksums import crc64
+from podferry.storage.memory.store import Fault
 from tests.support.holder_site import holder_stage
 
+FILES = {"a/1": b"one", "a/2": b"two", "b": b""}
 ODD = "a b/100%/ü#?&+.txt"
 
 
@@ -96,6 +103,57 @@ async def test_status_and_health(site, content):
     assert (status.node, status.complete, status.served_bytes) == ("n1", (str(content.uri),), 3)
     assert status.datasets[0].files_done == 4
     assert await get(HEALTH_PATH) == (200, b"ok\n")
+
+
+async def test_other_holders_see_what_it_has_and_take_it_before_it_is_complete(content, tmp_path):
+    peers = Peers(str(content.uri), "me", nobody, 0)
+    stage = holder_stage(content.uri, tmp_path / "held", peers)
+    asker = Asker("other", "0" * 64)
+    blocked = asyncio.Event()
+    content.faults.append(Fault("read", "a/2", wait=blocked))
+    async with (
+        TestServer(HolderServer([stage], "n1").application()) as server,
+        ClientSession(server.make_url("/")) as session,
+    ):
+
+        async def progress(*known):
+            async with session.get(progress_path(str(content.uri), *known, asker)) as response:
+                return msgspec.json.decode(await response.read(), type=Progress)
+
+        listing = await progress("", 0, 0)
+        assert (listing.holder, listing.log, listing.digest) == ("me", "", "")
+        assert [peer.view.name for peer in peers.live()] == ["other"]
+        filling = asyncio.create_task(stage.fill())
+        claimed = await progress("", 0, 25)
+        assert {news.entry.name for news in claimed.news if news.checksum is None} <= {"a/1", "a/2", "b"}
+        path = file_path(claimed.digest, "a/1")
+        async with session.get(path) as response:
+            assert response.status == 404
+        waiting = asyncio.create_task(progress(claimed.log, claimed.end, 25))
+        blocked.set()
+        await filling
+        assert (await waiting).news
+        held = await progress("", 0, 0)
+        checksums = {news.entry.name: news.checksum for news in held.news if news.checksum is not None}
+        assert checksums == {name: crc64(data) for name, data in FILES.items()}
+        async with session.get(path) as response:
+            assert await response.read() == b"one"
+    await stage.close()
+
+
+async def nobody():
+    return []
+
+
+@pytest.mark.parametrize(("uri", "failed"), [(None, 503), ("s3://other/x", 404)])
+async def test_what_is_not_shared(site, content, uri, failed):
+    stage, get = site
+    path = progress_path(uri or str(content.uri), "", 0, 0, Asker("other", "d"))
+    assert (await get(path))[0] == 404
+    content.objects.clear()
+    with pytest.raises(EmptyDataset):
+        await stage.fill()
+    assert (await get(path))[0] == failed
 
 
 async def test_only_bytes_of_files_count_as_served(content, tmp_path):

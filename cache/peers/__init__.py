@@ -1,0 +1,1 @@
+"""Holders of one dataset fetch each file from the source once, and the rest from each other."""

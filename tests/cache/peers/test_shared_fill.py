@@ -1,0 +1,202 @@
+import asyncio
+import shutil
+from collections import Counter
+
+import msgspec
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from podferry.cache.peers.shares import owner
+from podferry.contract.cache_api import FILES_PATH, PROGRESS_PATH, FileNews, Progress
+from podferry.storage.checksum.checksums import crc64
+from podferry.storage.memory.store import Fault, MemoryStore
+from tests.support.dataset_site import held
+from tests.support.output_site import until
+from tests.support.patience import PATIENCE
+from tests.support.peer_site import PeerSite
+
+FILES = {f"{n % 3}/{n}": bytes([n]) * (n * 40) for n in range(40)}
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """A busy machine must not make holders begin without each other."""
+    monkeypatch.setattr("podferry.cache.peers.peers.START_SECONDS", PATIENCE)
+
+
+@pytest.fixture
+def dataset(content):
+    content.objects.clear()
+    content.objects.update({f"d/{name}": data for name, data in FILES.items()})
+    return content
+
+
+@pytest.fixture
+async def site(dataset, tmp_path):
+    made = []
+
+    def making(count, **settings):
+        made.append(PeerSite(dataset.uri, tmp_path, count, **settings))
+        return made[-1]
+
+    yield making
+    for one in made:
+        await one.close()
+
+
+def reads(content):
+    return Counter(name for call, name in content.calls if call == "read")
+
+
+async def complete(*stages):
+    async with asyncio.timeout(PATIENCE):
+        for stage in stages:
+            while stage.complete is None:
+                assert stage.failure is None, stage.failure
+                await stage.wait(0.05)
+    assert all(held(stage.root) == FILES for stage in stages)
+
+
+@pytest.mark.parametrize("count", [2, 10])
+async def test_holders_that_start_at_once_read_each_file_once(site, dataset, count):
+    holders = site(count)
+    await complete(*(holders.start(number) for number in range(count)))
+    assert set(reads(dataset).values()) == {1}
+    assert len(reads(dataset)) == sum(bool(data) for data in FILES.values())
+
+
+class FakePeer:
+    """Another holder, as far as the script goes.
+
+    Attributes:
+        has: The files that it says it has.
+        claims: Those that it says it fetches.
+        sends: What it sends for a file.
+        hangs: Whether it never sends a file.
+    """
+
+    def __init__(self, content, digest=""):
+        self.digest = digest
+        self.has, self.claims = {}, []
+        self.sends = lambda name: content.objects[f"d/{name}"]
+        self.hangs, self.asked = False, Counter()
+        self.never = asyncio.Event()
+
+    def application(self):
+        app = web.Application()
+        app.router.add_get(PROGRESS_PATH, self.progress)
+        app.router.add_get(f"{FILES_PATH}/{{digest}}/{{name:.+}}", self.file)
+        return app
+
+    async def progress(self, request):
+        if request.query["log"]:
+            await asyncio.sleep(0.05)
+        news = (*map(FileNews, self.claims), *(FileNews(entry, value) for entry, value in self.has.items()))
+        digest = self.digest or request.query["digest"]
+        return web.Response(body=msgspec.json.encode(Progress("fake", "log", len(news), news, digest)))
+
+    async def file(self, request):
+        name = request.match_info["name"]
+        self.asked[name] += 1
+        if self.hangs:
+            await self.never.wait()
+        return web.Response(body=self.sends(name))
+
+
+@pytest.fixture
+async def fake(dataset):
+    """Another holder, which has everything."""
+    peer = FakePeer(dataset)
+    async for entry in MemoryStore(dataset.uri).entries():
+        peer.has[entry] = crc64(FILES[entry.name])
+    dataset.calls.clear()
+    server = TestServer(peer.application())
+    await server.start_server()
+    peer.url = f"{server.make_url('')}".rstrip("/")
+    yield peer
+    peer.never.set()
+    await server.close()
+
+
+async def test_what_another_holder_has_is_not_read_from_the_source(site, dataset, fake):
+    await complete(site(1, extra=[fake.url]).start(0))
+    assert reads(dataset) == {}
+
+
+async def test_wrong_bytes_are_read_again_from_the_source(site, dataset, fake):
+    fake.sends = lambda name: bytes(len(FILES[name]))
+    await complete(site(1, extra=[fake.url]).start(0))
+    assert set(reads(dataset)) == {f"{name}" for name, data in FILES.items() if data.strip(b"\0")}
+
+
+async def test_another_holder_that_sends_nothing_is_given_up(site, dataset, fake, monkeypatch):
+    monkeypatch.setattr("podferry.storage.http.pool.STALL_SECONDS", 0.2)
+    fake.hangs = True
+    await complete(site(1, extra=[fake.url]).start(0))
+    assert set(reads(dataset).values()) == {1}
+
+
+async def test_another_holder_that_claims_and_stalls_is_given_up(site, dataset, fake, monkeypatch):
+    monkeypatch.setattr("podferry.cache.peers.peers.STALL_SECONDS", 0.3)
+    fake.claims, fake.has = list(fake.has), {}
+    await complete(site(1, extra=[fake.url]).start(0))
+    assert set(reads(dataset).values()) == {1}
+
+
+async def test_what_is_the_same_in_another_version_is_taken(site, dataset, fake):
+    changed = next(name for name in FILES if FILES[name])
+    dataset.objects[f"d/{changed}"] = FILES[changed] + b"new"
+    fake.digest = "another"
+    stage = site(1, extra=[fake.url]).start(0)
+    async with asyncio.timeout(PATIENCE):
+        while stage.complete is None:
+            await stage.wait(0.05)
+    assert held(stage.root) == {**FILES, changed: FILES[changed] + b"new"}
+    assert reads(dataset) == {changed: 1}
+
+
+async def test_without_the_others_it_fetches_everything(site, dataset, monkeypatch):
+    monkeypatch.setattr("podferry.cache.peers.peers.START_SECONDS", 0.1)
+    await complete(site(3).start(1))
+    assert set(reads(dataset).values()) == {1}
+
+
+async def test_a_holder_that_starts_late_or_again_reads_nothing(site, dataset, tmp_path):
+    holders = site(2)
+    await complete(holders.start(0, expected=0))
+    dataset.calls.clear()
+    await complete(holders.start(1))
+    await holders.stop(0)
+    shutil.rmtree(tmp_path / "0")
+    await complete(holders.start(0))
+    assert reads(dataset) == {}
+
+
+async def test_a_holder_that_starts_in_the_middle_waits_for_the_first_one(site, dataset):
+    blocked = asyncio.Event()
+    dataset.faults.append(Fault("read", times=1000, wait=blocked))
+    holders = site(2)
+    first = holders.start(0, expected=0)
+    await until(lambda: reads(dataset))
+    second = holders.start(1)
+    await until(lambda: second.status.bytes)
+    blocked.set()
+    await complete(first, second)
+    assert set(reads(dataset).values()) == {1}
+
+
+async def test_a_holder_that_ends_in_the_middle_is_replaced_by_the_other(site, dataset, monkeypatch):
+    monkeypatch.setattr("podferry.cache.peers.peers.DEAD_SECONDS", 0.2)
+    of_the_second = [
+        name for name, data in FILES.items() if data and owner(name, ["holder-0", "holder-1"]) == "holder-1"
+    ]
+    blocked = asyncio.Event()
+    dataset.faults += [Fault("read", name, wait=blocked) for name in of_the_second]
+    holders = site(2)
+    first = holders.start(0)
+    holders.start(1)
+    await until(lambda: set(of_the_second) <= set(reads(dataset)))
+    await holders.stop(1)
+    await complete(first)
+    assert {name for name, count in reads(dataset).items() if count > 1} == set(of_the_second)
