@@ -9,6 +9,7 @@ from typing import Any
 
 from podferry.cache.manifests.cache_spec import CacheSpec
 from podferry.contract.cache_api import (
+    AUDIENCE,
     CACHE_LABEL,
     HEALTH_PATH,
     PORT,
@@ -26,12 +27,16 @@ ROLE = "podferry-cache"
 """The ClusterRole that lets a holder review tokens, and nothing else."""
 STAGE_DIR, SECRET_DIR = "/podferry/held", "/podferry/secret"
 FILES_DIR = f"{STAGE_DIR}/files"
-HELD, SECRET = "held", "secret"
+HELD, SECRET, TOKEN = "held", "secret", "token"
+TOKEN_DIR, TOKEN_FILE = "/podferry/token", "token"
+TOKEN_SECONDS = 600
+"""For which a token is valid, at least: what Kubernetes allows. The kubelet renews it."""
 
 
 def manifests(spec: CacheSpec) -> tuple[Json, ...]:
     """The objects of a cache, in the order in which they are applied."""
-    return _service_account(spec), _role(), _role_binding(spec), _service(spec), _stateful_set(spec)
+    rights = _service_account(spec), _role(), _role_binding(spec), *_peer_rights(spec)
+    return *rights, _service(spec), _stateful_set(spec)
 
 
 def _meta(spec: CacheSpec, **more: Any) -> Json:
@@ -66,6 +71,21 @@ def _role_binding(spec: CacheSpec) -> Json:
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": ROLE},
         "subjects": [account],
     }
+
+
+def _peer_rights(spec: CacheSpec) -> tuple[Json, ...]:
+    """What holders need to find each other, if there are several."""
+    if spec.nodes == 1:
+        return ()
+    rule = {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list"]}
+    account = {"kind": "ServiceAccount", "name": spec.object_name, "namespace": spec.namespace}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": spec.object_name}
+    api = {"apiVersion": "rbac.authorization.k8s.io/v1"}
+    binding = {"roleRef": role, "subjects": [account]}
+    return (
+        {**api, "kind": "Role", "metadata": _meta(spec), "rules": [rule]},
+        {**api, "kind": "RoleBinding", "metadata": _meta(spec), **binding},
+    )
 
 
 def _service(spec: CacheSpec) -> Json:
@@ -107,6 +127,9 @@ def _pod_spec(spec: CacheSpec) -> Json:
     volumes = [{"name": HELD, "emptyDir": _empty_dir(spec)}]
     if secret:
         volumes.append({"name": SECRET, "secret": {"secretName": secret, "optional": True}})
+    if spec.nodes > 1:
+        token = {"path": TOKEN_FILE, "audience": AUDIENCE, "expirationSeconds": TOKEN_SECONDS}
+        volumes.append({"name": TOKEN, "projected": {"sources": [{"serviceAccountToken": token}]}})
     apart = {
         "labelSelector": {"matchLabels": {CACHE_LABEL: spec.name}},
         "topologyKey": "kubernetes.io/hostname",
@@ -134,7 +157,7 @@ def _empty_dir(spec: CacheSpec) -> Json:
 
 def _container(spec: CacheSpec) -> Json:
     access, memory = spec.access, exact_quantity(sidecar_bytes(memory_sum(spec.ferry)))
-    options = {
+    options: dict[str, str | None] = {
         "endpoint": access.endpoint,
         "region": access.region,
         "secret-dir": access.secret and SECRET_DIR,
@@ -142,6 +165,10 @@ def _container(spec: CacheSpec) -> Json:
     mounts: list[Json] = [{"name": HELD, "mountPath": STAGE_DIR}]
     if access.secret:
         mounts.append({"name": SECRET, "mountPath": SECRET_DIR, "readOnly": True})
+    if spec.nodes > 1:
+        mounts.append({"name": TOKEN, "mountPath": TOKEN_DIR, "readOnly": True})
+        peers = {"service": spec.object_name, "holders": spec.nodes, "token": f"{TOKEN_DIR}/{TOKEN_FILE}"}
+        options.update({name: str(value) for name, value in peers.items()})
     return {
         "name": "holder",
         "image": spec.image,

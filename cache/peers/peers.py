@@ -19,7 +19,7 @@ from podferry.contract.errors import FerryError
 
 log = structlog.get_logger(__name__)
 START_SECONDS = 5.0
-"""For the others to answer before the first file is claimed: pods of one StatefulSet start within seconds."""
+"""For the others to start and list before the first file is claimed: as pods of one StatefulSet do."""
 FIND_SECONDS = 1.0
 """Between two looks for further holders."""
 RETRY_SECONDS = 0.5
@@ -29,6 +29,8 @@ DEAD_SECONDS = 3.0
 """Without an answer, until the files of a holder are fetched by the others."""
 STALL_SECONDS = 20.0
 """Without progress of the holders that one waits for; a store's own retries take about as long."""
+MAX_PEERS = 1000
+"""Who asks may give any name: further ones are not remembered."""
 
 FindHolders = Callable[[], Awaitable[Sequence[str]]]
 """The URLs of all holders; this one may be among them."""
@@ -81,8 +83,7 @@ class Peers:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.uri, self.name = uri, name
-        self.token = token
-        self._find, self._expected, self._now = find, expected, now
+        self.find, self.expected, self.token, self._now = find, expected, token, now
         self._peers: dict[str, Peer] = {}
         self._watches: dict[str, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
@@ -126,7 +127,8 @@ class Peers:
 
     def announce(self, asker: Asker) -> None:
         """Another holder has asked this one: it takes part from now on."""
-        if asker.holder != self.name:
+        is_known = asker.holder in self._peers or len(self._peers) < MAX_PEERS
+        if asker.holder != self.name and is_known:
             peer = self._peer(asker.holder)
             peer.asked_at = self._now()
             if asker.digest != peer.view.digest:
@@ -148,7 +150,7 @@ class Peers:
     async def _wait_for_first_answers(self) -> None:
         until = self._now() + START_SECONDS
         while (rest := until - self._now()) > 0:
-            if sum(bool(peer.url) for peer in self._peers.values()) >= self._expected:
+            if sum(bool(peer.url and peer.view.digest) for peer in self._peers.values()) >= self.expected:
                 return
             await self.changed(rest)
 
@@ -156,7 +158,7 @@ class Peers:
         """Watch each holder that is found; one that is no longer found is watched no more."""
         while True:
             try:
-                found = set(await self._find())
+                found = set(await self.find())
             except FerryError as error:
                 log.warning("the other holders cannot be found", reason=str(error))
             else:

@@ -79,18 +79,17 @@ class SharedFill:
             case Take(peer, entries):
                 await self._take(peer, entries)
             case None:
-                await self._wait(version)
+                await self._wait(version, len(views))
                 return []
         self._waiting_since = None
         for entry in entries:
             del self._missing[entry.name]
         return [asyncio.create_task(self._publish(entries))]
 
-    async def _wait(self, version: int) -> None:
-        """Wait until there is something new of the others, or until one of them may have stalled."""
+    async def _wait(self, version: int, live: int) -> None:
+        """Wait until the others are not what they were: news, or other holders that respond."""
         if self._waiting_since is None:
             self._waiting_since = self._now()
-        live = len(self._peers.live(self._waiting_since))
         while version == self._peers.version and live == len(self._peers.live(self._waiting_since)):
             await self._peers.changed(CHECK_SECONDS)
 

@@ -9,14 +9,16 @@ from podferry.cli.live_cluster import Json, LiveCluster, scope
 from podferry.contract.cache_api import CACHE_LABEL
 from podferry.contract.errors import NotFound
 
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
 NAMESPACED = {
     "Service": ("/api/v1", "services"),
     "StatefulSet": ("/apis/apps/v1", "statefulsets"),
+    "RoleBinding": (RBAC, "rolebindings"),
+    "Role": (RBAC, "roles"),
     "ServiceAccount": ("/api/v1", "serviceaccounts"),
 }
 """The kinds of a cache's objects, in the order of their removal: without the Service, the webhook gives the
 cache to no further pod."""
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
 CLUSTER_WIDE = {"ClusterRoleBinding": (RBAC, "clusterrolebindings")}
 """Their names and subjects have the namespace."""
 

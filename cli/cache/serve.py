@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from pathlib import Path
@@ -17,6 +17,7 @@ import msgspec
 from podferry.cache.holder.holder import run_holder
 from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.holder.readers import Readers
+from podferry.cli.cache.peer_options import PeerOptions, make_peers, peer_options, take_peer_options
 from podferry.cli.options.log_options import log_options
 from podferry.cli.options.store_options import access_options
 from podferry.contract.cache_api import PORT
@@ -30,6 +31,7 @@ from podferry.sidecar.runtime.log_setup import configure_logs
 from podferry.webhook.cluster.kube import KubeClient, cluster_session, in_cluster_url
 
 LOOPBACK = "127.0.0.1"
+MakeStage = Callable[[PeerOptions, KubeClient | None], HolderStage]
 
 
 @click.command()
@@ -44,6 +46,7 @@ LOOPBACK = "127.0.0.1"
     help="In a cluster: pods of these namespaces may read, with a token. Globs; repeatable.  "
     "[default: everybody who can connect]",
 )
+@peer_options
 @access_options
 @log_options
 def serve(log_level: str, log_format: str | None, **options: Any) -> None:
@@ -51,12 +54,17 @@ def serve(log_level: str, log_format: str | None, **options: Any) -> None:
 
     Readers name it: `podferry dataset get --cache http://127.0.0.1:PORT URI DIRECTORY`. Files that an
     earlier start has left in DIRECTORY are compared with its record, and fetched again if they differ.
+
+    Several holders of one dataset, each with the others as --peer, fetch each file from the source once.
     """
     configure_logs(log_level, log_format)
     host, port, namespaces = (options.pop(name) for name in ("host", "port", "readers"))
     InvalidSpec.raise_any(_address_problems(host, namespaces))
-    stage = _stage(options.pop("uri"), options.pop("directory"), options.pop("secret_dir"), options)
-    asyncio.run(_serve(stage, (host, port), namespaces))
+    peers = take_peer_options(options)
+    make_stage = _stage_maker(
+        options.pop("uri"), options.pop("directory"), options.pop("secret_dir"), options
+    )
+    asyncio.run(_serve(make_stage, (host, port), namespaces, peers))
 
 
 def _address_problems(host: str, namespaces: tuple[str, ...]) -> list[Problem]:
@@ -70,7 +78,7 @@ def _address_problems(host: str, namespaces: tuple[str, ...]) -> list[Problem]:
     return [Problem("everybody who reaches this address could read the dataset", host, remedy)]
 
 
-def _stage(uri: str, directory: str, secret_dir: Path | None, access: dict[str, Any]) -> HolderStage:
+def _stage_maker(uri: str, directory: str, secret_dir: Path | None, access: dict[str, Any]) -> MakeStage:
     settings = {"dataset": uri, "dataset_path": directory, **access}
     [spec] = local_spec(settings, [], Path()).datasets
     spec = msgspec.structs.replace(spec, unpack=Unpack.NEVER)  # readers unpack
@@ -81,7 +89,11 @@ def _stage(uri: str, directory: str, secret_dir: Path | None, access: dict[str, 
     def job() -> DatasetJob:
         return DatasetJob(spec, placement, PrefetchSettings())
 
-    return HolderStage(str(spec.parsed.uri), job, root, placement.ownership)
+    def stage(peers: PeerOptions, client: KubeClient | None) -> HolderStage:
+        source = str(spec.parsed.uri)
+        return HolderStage(source, job, root, placement.ownership, make_peers(source, peers, client))
+
+    return stage
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -95,17 +107,23 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 @asynccontextmanager
-async def _readers(namespaces: tuple[str, ...]) -> AsyncIterator[Readers | None]:
-    if not namespaces:
+async def _cluster(*, needed: bool) -> AsyncIterator[KubeClient | None]:
+    if not needed:
         yield None
         return
-    url = in_cluster_url(remedy="Run it in a pod, or leave --readers out and listen on 127.0.0.1")
+    url = in_cluster_url(
+        remedy="Run it in a pod, or leave --readers and --service out and listen on 127.0.0.1"
+    )
     async with cluster_session() as session:
-        yield Readers(KubeClient(session, url).review_token, namespaces)
+        yield KubeClient(session, url)
 
 
-async def _serve(stage: HolderStage, address: tuple[str, int], namespaces: tuple[str, ...]) -> None:
-    async with _readers(namespaces) as readers:
+async def _serve(
+    make_stage: MakeStage, address: tuple[str, int], namespaces: tuple[str, ...], peers: PeerOptions
+) -> None:
+    async with _cluster(needed=bool(namespaces or peers.service)) as client:
+        readers = Readers(client.review_token, namespaces) if client and namespaces else None
+        stage = make_stage(peers, client)
         running = asyncio.create_task(run_holder([stage], _listen(*address), socket.gethostname(), readers))
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, running.cancel)

@@ -19,6 +19,8 @@ PLURALS = {
     "ServiceAccount": "/api/v1/{}serviceaccounts",
     "Pod": "/api/v1/{}pods",
     "StatefulSet": "/apis/apps/v1/{}statefulsets",
+    "Role": "/apis/rbac.authorization.k8s.io/v1/{}roles",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/{}rolebindings",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/{}clusterroles",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/{}clusterrolebindings",
 }

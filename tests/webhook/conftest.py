@@ -81,6 +81,7 @@ class ApiServer:
         self.status: int | None = None
         self.patches: list[Any] = []
         self.reviews: list[Any] = []
+        self.slices: dict[str, list[Any]] = {}
 
     def application(self) -> web.Application:
         app = web.Application(middlewares=[self._guard])
@@ -96,6 +97,8 @@ class ApiServer:
         app.router.add_get("/api/v1/namespaces/{name}", self._namespace)
         app.router.add_get("/api/v1/services", self._services)
         app.router.add_get("/api/v1/namespaces/{namespace}/services", self._services)
+        slices = "/apis/discovery.k8s.io/v1/namespaces/podferry/endpointslices"
+        app.router.add_get(slices, self._endpoint_slices)
         app.router.add_post("/apis/authentication.k8s.io/v1/tokenreviews", self._review_token)
         return app
 
@@ -108,6 +111,9 @@ class ApiServer:
         rest = {"continue": str(start + limit)} if start + limit < len(items) else {}
         found = items[start : start + limit]
         return web.json_response({"kind": "ServiceList", "metadata": rest, "items": found})
+
+    async def _endpoint_slices(self, request: web.Request) -> web.Response:
+        return web.json_response({"items": self.slices.get(request.query["labelSelector"], [])})
 
     async def _review_token(self, request: web.Request) -> web.Response:
         review = await request.json()

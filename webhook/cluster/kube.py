@@ -167,6 +167,14 @@ class KubeClient:
             following = (found.get("metadata") or {}).get("continue")
             path = f"{first}&continue={quote(following, safe='')}" if following else ""
 
+    async def endpoint_slices(self, service: str) -> list[dict[str, Any]]:
+        """The EndpointSlices of a Service of the pod's own namespace. Needs `list` on `endpointslices`."""
+        selector = quote(f"kubernetes.io/service-name={service}", safe="")
+        path = (
+            f"/apis/discovery.k8s.io/v1/namespaces/{self.namespace}/endpointslices?labelSelector={selector}"
+        )
+        return (await self._request("GET", path)).get("items") or []
+
     async def review_token(self, token: str, audience: str) -> dict[str, Any]:
         """The status of a TokenReview. Needs `create` on `tokenreviews`."""
         spec = {"token": token, "audiences": [audience]}

@@ -52,7 +52,12 @@ def test_holders_pass_restricted_pod_security(name):
     assert context["allowPrivilegeEscalation"] is False
     assert context["capabilities"] == {"drop": ["ALL"]}
     assert (context["runAsNonRoot"], context["seccompProfile"]) == (True, {"type": "RuntimeDefault"})
-    assert {key for volume in spec["volumes"] for key in volume} <= {"name", "emptyDir", "secret"}
+    assert {key for volume in spec["volumes"] for key in volume} <= {
+        "name",
+        "emptyDir",
+        "secret",
+        "projected",
+    }
 
 
 def test_the_memory_limit_has_room_for_the_volume():

@@ -4,7 +4,7 @@ from collections import Counter
 import pytest
 
 from podferry.cache.peers import peers as module
-from podferry.cache.peers.peers import DEAD_SECONDS, STALL_SECONDS, Peers
+from podferry.cache.peers.peers import DEAD_SECONDS, MAX_PEERS, STALL_SECONDS, Peers
 from podferry.contract.cache_api import Asker, FileNews, Progress
 from podferry.contract.errors import Unavailable
 from podferry.contract.manifest import Entry
@@ -87,7 +87,7 @@ async def test_a_holder_that_started_again_has_new_news(made):
 
 
 async def test_itself_is_asked_once(made):
-    peers, client = made({"u": [Progress("me", "", 0)], "v": [Progress("other", "", 0)]})
+    peers, client = made({"u": [Progress("me", "", 0)], "v": [Progress("other", "", 0, digest="d")]})
     async with peers.watched("d"):
         await settled(client, 3)
         assert names(peers) == ["other"]
@@ -95,7 +95,7 @@ async def test_itself_is_asked_once(made):
 
 
 async def test_a_holder_that_does_not_respond_is_dead_after_a_while(made, clock):
-    peers, client = made({"u": [Progress("other", "", 0), Unavailable.of("gone")]})
+    peers, client = made({"u": [Progress("other", "", 0, digest="d"), Unavailable.of("gone")]})
     async with peers.watched("d"):
         await settled(client, 3)
         assert names(peers) == ["other"]
@@ -104,7 +104,15 @@ async def test_a_holder_that_does_not_respond_is_dead_after_a_while(made, clock)
 
 
 async def test_a_holder_that_responds_again_lives(made, clock):
-    peers, client = made({"u": [Progress("other", "", 0), Unavailable.of("gone"), Progress("other", "x", 0)]})
+    peers, client = made(
+        {
+            "u": [
+                Progress("other", "", 0, digest="d"),
+                Unavailable.of("gone"),
+                Progress("other", "x", 0, digest="d"),
+            ]
+        }
+    )
     async with peers.watched("d"):
         await settled(client, 4)
         clock.now += DEAD_SECONDS + 1
@@ -112,7 +120,7 @@ async def test_a_holder_that_responds_again_lives(made, clock):
 
 
 async def test_a_holder_without_progress_is_given_up_until_it_makes_some(made, clock):
-    answers = {"u": [Progress("other", "log", 0)]}
+    answers = {"u": [Progress("other", "log", 0, digest="d")]}
     peers, client = made(answers)
     async with peers.watched("d"):
         await settled(client, 2)
@@ -143,3 +151,10 @@ async def test_who_asks_takes_part_as_long_as_it_asks(made, clock):
     assert peers.live()[0].view.digest == "d"
     clock.now += 3 * module.NEWS_SECONDS
     assert names(peers) == []
+
+
+async def test_names_are_bounded(made):
+    peers, _ = made({})
+    for number in range(MAX_PEERS + 5):
+        peers.announce(Asker(f"holder-{number}", "d"))
+    assert len(peers.live()) == MAX_PEERS

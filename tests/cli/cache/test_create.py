@@ -17,7 +17,7 @@ def test_the_options_reach_the_manifests(podferry):
     assert workload["spec"]["replicas"] == 3
     assert spec["nodeSelector"] == {"pool": "gpu"}
     assert {"--readers=team", "--readers=lab-*", "--region=eu-1"} <= set(arguments)
-    assert {volume["name"] for volume in spec["volumes"]} == {"held", "secret"}
+    assert {volume["name"] for volume in spec["volumes"]} == {"held", "secret", "token"}
 
 
 def test_a_frozen_reference_has_its_size(podferry):

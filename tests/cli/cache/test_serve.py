@@ -1,15 +1,20 @@
 """`podferry cache serve` as a process, and `podferry dataset get --cache` from it."""
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+import time
+import urllib.request
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from podferry.contract.cache_api import STATUS_PATH
 from tests.support.patience import PATIENCE
+from tests.support.reserved_port import reserved_port
 
 COMMAND = [sys.executable, "-m", "podferry", "cache", "serve"]
 
@@ -43,6 +48,16 @@ def serving(*words):
         process.communicate(timeout=PATIENCE)
 
 
+@contextmanager
+def running(*words):
+    process = subprocess.Popen([*COMMAND, *map(str, words)], stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+
+
 def test_a_dataset_is_fetched_from_the_cache(podferry, source, tmp_path):
     with serving(source, tmp_path / "held") as (process, url):
         said = podferry("dataset", "get", "--cache", url, source, tmp_path / "stage")
@@ -70,6 +85,27 @@ def test_a_port_in_use_is_named(podferry, source, tmp_path):
         said = podferry("cache", "serve", source, tmp_path / "other", "--port", url.rpartition(":")[2])
         assert said.code != 0
         assert "--port" in said.err
+
+
+def served_bytes(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{STATUS_PATH}", timeout=PATIENCE) as response:
+        return json.load(response)["served_bytes"]
+
+
+def test_holders_take_from_each_other(source, tmp_path):
+    total = sum(map(len, files(source).values()))
+    with ExitStack() as stack:
+        ports = [stack.enter_context(reserved_port()) for _ in range(2)]
+        for port, other in (ports, ports[::-1]):
+            words = (source, tmp_path / str(port), "--port", port, "--peer", f"http://127.0.0.1:{other}")
+            stack.enter_context(running(*words))
+        for port in ports:
+            while len(files(tmp_path / str(port))) < 3:
+                time.sleep(0.05)
+        while sum(map(served_bytes, ports)) < total:
+            time.sleep(0.05)
+        assert [files(tmp_path / str(port)) for port in ports] == [files(source)] * 2
+        assert sum(map(served_bytes, ports)) == total
 
 
 def test_a_dataset_that_is_missing_ends_the_command(podferry, tmp_path):

@@ -124,3 +124,10 @@ async def test_a_token_is_reviewed(api: Any, client: KubeClient) -> None:
     [first, _] = api.reviews
     assert first["spec"] == {"token": "good", "audiences": ["podferry-cache"]}
     assert (first["kind"], first["apiVersion"]) == ("TokenReview", "authentication.k8s.io/v1")
+
+
+async def test_the_endpoints_of_a_service_of_its_own_namespace(api: Any, client: KubeClient) -> None:
+    found = {"endpoints": [{"addresses": ["10.0.0.1"]}]}
+    api.slices["kubernetes.io/service-name=podferry-cache-digits"] = [found]
+    assert await client.endpoint_slices("podferry-cache-digits") == [found]
+    assert await client.endpoint_slices("other") == []
