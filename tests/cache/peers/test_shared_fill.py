@@ -4,7 +4,7 @@ from collections import Counter
 
 import msgspec
 import pytest
-from aiohttp import web
+from aiohttp import ClientTimeout, web
 from aiohttp.test_utils import TestServer
 
 from podferry.cache.peers.shares import owner
@@ -21,8 +21,10 @@ FILES = {f"{n % 3}/{n}": bytes([n]) * (n * 40) for n in range(40)}
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
-    """A busy machine must not make holders begin without each other."""
-    monkeypatch.setattr("podferry.cache.peers.peers.START_SECONDS", PATIENCE)
+    """A busy machine must not make holders give each other up."""
+    for name in ("START_SECONDS", "DEAD_SECONDS", "STALL_SECONDS"):
+        monkeypatch.setattr(f"podferry.cache.peers.peers.{name}", PATIENCE)
+    monkeypatch.setattr("podferry.cache.peers.news_client.TIMEOUT", ClientTimeout(PATIENCE))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from contextlib import ExitStack, contextmanager
+from urllib.error import URLError
 
 import pytest
 
@@ -87,9 +88,20 @@ def test_a_port_in_use_is_named(podferry, source, tmp_path):
         assert "--port" in said.err
 
 
-def served_bytes(port):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{STATUS_PATH}", timeout=PATIENCE) as response:
-        return json.load(response)["served_bytes"]
+def status_of(port):
+    """What a holder says; nothing before it listens."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{STATUS_PATH}", timeout=PATIENCE) as response:
+            return json.load(response)
+    except URLError:
+        return {"complete": [], "served_bytes": 0}
+
+
+def until(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_holders_take_from_each_other(source, tmp_path):
@@ -99,13 +111,11 @@ def test_holders_take_from_each_other(source, tmp_path):
         for port, other in (ports, ports[::-1]):
             words = (source, tmp_path / str(port), "--port", port, "--peer", f"http://127.0.0.1:{other}")
             stack.enter_context(running(*words))
-        for port in ports:
-            while len(files(tmp_path / str(port))) < 3:
-                time.sleep(0.05)
-        while sum(map(served_bytes, ports)) < total:
-            time.sleep(0.05)
+        until(lambda: all(status_of(port)["complete"] for port in ports))
+        served = lambda: sum(status_of(port)["served_bytes"] for port in ports)  # noqa: E731
+        until(lambda: served() >= total)  # what is sent counts a moment after it has arrived
         assert [files(tmp_path / str(port)) for port in ports] == [files(source)] * 2
-        assert sum(map(served_bytes, ports)) == total
+        assert served() == total
 
 
 def test_a_dataset_that_is_missing_ends_the_command(podferry, tmp_path):
