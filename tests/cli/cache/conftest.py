@@ -14,7 +14,7 @@ def api(tmp_path):
     """An API server with two caches of one name, each with a holder that runs."""
     with live_api(tmp_path) as api:
         for namespace in ("podferry", "team"):
-            for document in manifests(CacheSpec("digits", namespace, "s3://b/c", 1 << 20, "image", nodes=2)):
+            for document in manifests(CacheSpec("digits", namespace, "s3://b/c", 1 << 20, "image")):
                 api.add(document)
             add_pod(api, namespace, f"{namespace}-0")
             status = HolderStatus("n1", (), ("s3://b/c",), readers=(f"{namespace}/{namespace}-0",))

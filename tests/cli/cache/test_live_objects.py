@@ -14,6 +14,8 @@ def cluster(api):
 
 def test_every_object_is_found_but_the_shared_role(api, cluster):
     wanted = manifests(CacheSpec("digits", "team", "s3://b/c", 1 << 20, "image", nodes=2))
+    for document in wanted:
+        api.add(document)
     found = find_objects(cluster, "team", "digits")
     own = [one for one in wanted if one["metadata"]["name"] != ROLE]
     assert {(one["kind"], one["metadata"]["name"]) for one in own} == {(one.kind, one.name) for one in found}
