@@ -183,6 +183,7 @@ def _container(spec: CacheSpec) -> Json:
         # Ready while it fetches: readers wait for it, and the dataset crosses the network once.
         "readinessProbe": _probe(periodSeconds=2),
         "livenessProbe": _probe(periodSeconds=20, failureThreshold=6),
+        "terminationMessagePolicy": "FallbackToLogsOnError",  # `podferry cache status` shows it
         "resources": {"requests": {"cpu": "100m", "memory": memory}, "limits": {"memory": memory}},
         "securityContext": gate_context(RunAs(NONROOT_USER, NONROOT_USER)),
         "volumeMounts": mounts,

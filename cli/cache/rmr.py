@@ -26,6 +26,8 @@ from podferry.sidecar.runtime.retry import retry
 from podferry.storage.store import Store, StoreConfig
 
 ATTEMPTS = 5
+MOUNTED = ("file", "pvc")
+"""Schemes of sources that are paths in the holders' file system: the same path here is another directory."""
 
 
 @click.command()
@@ -73,6 +75,9 @@ def _source(report: CacheReport) -> Uri:
     if reference.frozen:
         remedy = "Freeze the dataset again without it, and create the cache with that"
         raise Refused.of("the dataset is frozen: pods would miss the files", str(reference), remedy)
+    if reference.uri.scheme in MOUNTED:
+        remedy = "Remove it with a pod that mounts the same volume"
+        raise Refused.of("the source is in the holders' pods, not here", str(reference.uri), remedy)
     if reference.uri.scheme in READ_ONLY_SCHEMES:
         raise Refused(Problem("nothing can be removed there", str(reference.uri), "Remove it at its origin"))
     return reference.uri

@@ -37,15 +37,19 @@ for path in ("/healthz", "/v1/status", "/v1/files/x/y"):
 """
 
 
+def cache_verb(site: Site, namespace: Namespace, verb: str, *words: str) -> str:
+    """What a verb of `podferry cache` prints about the cache."""
+    options = ("-n", namespace.name, "--kubeconfig", str(site.cluster.kubeconfig))
+    command = [sys.executable, "-m", "podferry", "cache", verb, "digits", *words, *options]
+    with site.cluster.network():
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
 def reported(site: Site, namespace: Namespace) -> Any:
     """What `podferry cache status` prints, as soon as the holder is complete."""
-    words = ("cache", "status", "digits", "-n", namespace.name, "-o", "json")
-    command = [sys.executable, "-m", "podferry", *words, "--kubeconfig", str(site.cluster.kubeconfig)]
 
     def complete() -> Any:
-        with site.cluster.network():
-            text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        found = json.loads(text)
+        found = json.loads(cache_verb(site, namespace, "status", "-o", "json"))
         return found if all((one["status"] or {}).get("complete") for one in found[0]["holders"]) else None
 
     return namespace.until("the holder to be complete", complete, 60)
@@ -135,3 +139,22 @@ def test_a_cache_that_is_gone_costs_nothing_but_speed(site: Site, namespace: Nam
     outcome = namespace.run(job("train", container(script=TRAIN), annotations=annotations), 120)
     assert outcome.succeeded, outcome
     assert "the cache is not used" in outcome["podferry"].log
+
+
+def test_a_cache_is_cleared_warmed_up_and_deleted(site: Site, namespace: Namespace) -> None:
+    create(namespace, frozen_dataset(site, namespace))
+    whole = "digits: 1 holder with 3.8 MiB each\n"
+    assert cache_verb(site, namespace, "warmup", "--timeout", "60") == whole
+    assert "is replaced" in cache_verb(site, namespace, "clear")
+    assert cache_verb(site, namespace, "warmup", "--timeout", "60") == whole
+    assert "stops" in cache_verb(site, namespace, "clear", "--empty")
+    assert "  Empty  " in cache_verb(site, namespace, "status")
+    namespace.cluster.wait(f"pod/{SERVICE}-0", "delete", namespace=namespace.name)
+    assert cache_verb(site, namespace, "warmup", "--timeout", "60") == whole
+    removed = cache_verb(site, namespace, "delete").splitlines()
+    assert [line.partition("/")[0] for line in removed] == [
+        "service",
+        "statefulset",
+        "serviceaccount",
+        "clusterrolebinding",
+    ]

@@ -74,6 +74,7 @@ def test_a_path_with_nothing(rmr, source):
     [
         ("memory://rmr/d#sha256=" + "0" * 64 + "&bytes=1&files=1", "the dataset is frozen"),
         ("https://example.org/d/", "nothing can be removed there"),
+        ("file:///etc/ssl", "the source is in the holders' pods, not here"),
     ],
 )
 def test_sources_that_stay_as_they_are(rmr, api, source, uri, text):

@@ -72,3 +72,13 @@ def test_no_such_cache(warmup, podferry, api):
     said = podferry("cache", "warmup", "other", "--kubeconfig", api.kubeconfig)
     assert said.code == 1
     assert "there is no cache other" in said.err
+
+
+def test_why_a_holder_does_not_run(warmup, api):
+    api.holders.clear()
+    ended = {"terminated": {"message": "podferry: the bucket is missing."}}
+    status = {"containerStatuses": [{"state": {"waiting": {}}, "lastState": ended}]}
+    api.objects[PODS]["status"] = status
+    said = warmup("--timeout", "0.01")
+    assert said.code == 1
+    assert "podferry-0 does not respond: podferry: the bucket is missing" in said.err
