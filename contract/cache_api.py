@@ -41,6 +41,8 @@ STATUS_PATH = "/v1/status"
 HEALTH_PATH = "/healthz"
 TOKEN_HEADER = "Podferry-Token"  # noqa: S105 - a header's name
 """Instead of `Authorization`, which the API server's proxy keeps to itself."""
+HOLDER_HEADER = "Podferry-Holder"
+"""Of requests of other holders, which are no readers."""
 CACHE_LABEL = f"{PREFIX}cache"
 """On the Service and on the holders: the cache's name."""
 SOURCE_ANNOTATION = f"{PREFIX}source"

@@ -76,7 +76,7 @@ class HolderServer:
             except FerryError as error:
                 return _json(refusal_status(error), Refusal(error.problems))
             name = f"{reader.namespace}/{reader.pod}"
-        if not request.path.startswith(READING):
+        if not request.path.startswith(READING) or cache_api.HOLDER_HEADER in request.headers:
             return await handler(request)
         with self._active.request(name):
             return await handler(request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from podferry.contract.cache_api import HeldDataset
+from podferry.contract.cache_api import HOLDER_HEADER, HeldDataset
 from podferry.contract.manifest import Entry, Manifest
 from podferry.sidecar.fetch.source import FetchSource
 from podferry.storage.checksum.checksums import Checksum
@@ -14,6 +14,8 @@ from podferry.storage.holder.store import HolderStore
 
 class PeerStore(HolderStore):
     """As `HolderStore`, but another holder is asked once: it may hang, or send wrong bytes again."""
+
+    header_lines = f"{HOLDER_HEADER}: 1\r\n"
 
     async def read(
         self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None

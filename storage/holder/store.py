@@ -29,6 +29,7 @@ class HolderStore:
         held: What the holder has.
     """
 
+    header_lines = ""
     multipart = None
     server_copy = None
 
@@ -61,9 +62,14 @@ class HolderStore:
             return None
         address = replace(address, origin=replace(address.origin, tag_field=""))
         above, digest, token = address.path, self._digest, self._client.header_lines
-        return PlainGetBuilder(
-            PlainRequest(address, lambda name: above + file_path(digest, name), matches=False, token=token)
+        plain = PlainRequest(
+            address,
+            lambda name: above + file_path(digest, name),
+            self.header_lines,
+            matches=False,
+            token=token,
         )
+        return PlainGetBuilder(plain)
 
     async def read(
         self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None

@@ -13,6 +13,7 @@ from podferry.contract.cache_api import (
     AUDIENCE,
     DATASET_PATH,
     HEALTH_PATH,
+    HOLDER_HEADER,
     STATUS_PATH,
     TOKEN_HEADER,
     Asker,
@@ -143,6 +144,21 @@ async def test_other_holders_see_what_it_has_and_take_it_before_it_is_complete(c
 
 async def nobody():
     return []
+
+
+async def test_other_holders_are_no_readers(content, tmp_path, monkeypatch):
+    monkeypatch.setattr(active_readers, "LINGER_SECONDS", 1e9)
+    stage = holder_stage(content.uri, tmp_path / "held")
+    await stage.fill()
+    path = file_path(stage.complete.digest, "a/1")
+    application = HolderServer([stage], "n1").application()
+    async with TestServer(application) as server, ClientSession(server.make_url("/")) as session:
+        for headers, readers in (({HOLDER_HEADER: "1"}, ()), ({}, ("127.0.0.1",))):
+            async with session.get(path, headers=headers) as response:
+                assert await response.read() == b"one"
+            async with session.get(STATUS_PATH) as response:
+                assert msgspec.json.decode(await response.read(), type=HolderStatus).readers == readers
+    await stage.close()
 
 
 @pytest.mark.parametrize(("uri", "failed"), [(None, 503), ("s3://other/x", 404)])

@@ -20,6 +20,7 @@ def source(content, **settings):
 async def test_files_are_requested_of_the_holder_by_its_digest(content):
     request = source(content).store.request_builder.build(A, 0, 3)
     assert request.startswith(b"GET /v1/files/" + b"0" * 64 + b"/a/1 HTTP/1.1\r\n")
+    assert b"\r\nPodferry-Holder: 1\r\n" in request
 
 
 async def test_what_the_holder_does_not_send_is_read_from_the_source(content):
