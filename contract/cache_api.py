@@ -49,6 +49,12 @@ SOURCE_ANNOTATION = f"{PREFIX}source"
 """On the Service: the dataset, as pods name it."""
 READERS_ANNOTATION = f"{PREFIX}readers"
 """On the Service: globs over other namespaces whose pods may read, separated by blanks."""
+READER_CLAIM = "podferry-cache-{}"
+"""Of a cache's readers that share its data: the claim in their namespace, by the cache's name."""
+HOLDER_VOLUME = "podferry-cache.{}.{}"
+"""The volume of holders that share their data, by the namespace and name of the cache."""
+READER_VOLUME = f"{HOLDER_VOLUME}.{{}}"
+"""What a reader's claim is bound to: the same, and the claim's namespace."""
 MAX_WAIT_SECONDS = 25.0
 """Seconds that one request may wait: below the idle time-outs of common proxies."""
 RETRY_AFTER_SECONDS = 1

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import msgspec
 
+from podferry.contract.dataset_reference import Reference, parse_reference
 from podferry.contract.spec_mixins import Destination, NamedDataset
 
 FORMAT = 2
@@ -129,19 +130,28 @@ class DatasetSpec(NamedDataset, msgspec.Struct, frozen=True):
 
 
 class MountedDataset(NamedDataset, msgspec.Struct, frozen=True):
-    """A dataset that the kubelet mounts: nothing is copied, and the agent knows nothing of it.
+    """A dataset that the kubelet mounts: nothing is copied.
+
+    The agent knows nothing of it, unless it is a cache's: then it waits until its holder has all of it.
 
     Attributes:
         reference: `pvc://CLAIM/PATH`, or `image://REGISTRY/NAME:TAG`.
         mode: `SHARE` or `IMAGE`.
         path: Absolute directory where the trainer reads it.
         name: The NAME of `dataset.NAME`; empty for the unnamed dataset.
+        source: A reference to the dataset that a cache shares through this claim; empty for other claims.
     """
 
     reference: str
     mode: DatasetMode
     path: str = DATASET_PATH
     name: DatasetName = ""
+    source: str = ""
+
+    @property
+    def origin(self) -> Reference:
+        """See `NamedDataset`."""
+        return parse_reference(self.source or self.reference)
 
 
 def default_path(name: str) -> str:
@@ -239,11 +249,21 @@ class FerrySpec(msgspec.Struct, frozen=True):
         return (*self.datasets, *self.mounted)
 
     @property
+    def shared(self) -> tuple[MountedDataset, ...]:
+        """Those that holders share with the pod."""
+        return tuple(one for one in self.mounted if one.source)
+
+    @property
     def has_destination(self) -> bool:
         """Whether there are checkpoints or outputs, and so a lineage."""
         return bool(self.checkpoints or self.outputs)
 
     @property
+    def fetches(self) -> bool:
+        """Whether anything is fetched: a dataset, or a checkpoint that may be restored."""
+        return bool(self.datasets) or self.checkpoints is not None
+
+    @property
     def needs_agent(self) -> bool:
         """Whether there is anything to stage, upload or restore."""
-        return bool(self.datasets) or self.has_destination
+        return bool(self.datasets or self.shared) or self.has_destination

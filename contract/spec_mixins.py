@@ -20,6 +20,11 @@ class NamedDataset:
         return parse_reference(self.reference)
 
     @property
+    def origin(self) -> Reference:
+        """Where the data comes from: a policy allows this location, and a frozen reference is of it."""
+        return self.parsed
+
+    @property
     def variable(self) -> str:
         """The trainer's variable with its path: `PODFERRY_DATASET` or `PODFERRY_DATASET_NAME`."""
         return "_".join(filter(None, (DATASET_VARIABLE, self.name.upper().replace("-", "_"))))

@@ -141,11 +141,12 @@ class HolderStage:
         damaged = await asyncio.to_thread(remove_damaged, self.root, self._directory)
         if damaged:
             log.warning("files have changed in memory, and are fetched again", files=len(damaged))
-        manifest = await retry_temporary(self._fetch, None, PATIENCE_SECONDS)
+        return await self._recorded(await retry_temporary(self._fetch, None, PATIENCE_SECONDS))
+
+    async def _recorded(self, manifest: Manifest) -> CompleteStage:
+        """What is served of files that are all there, with their checksums."""
         checksums = await asyncio.to_thread(self._record, manifest)
-        document = HeldDataset(manifest, checksums)
-        body = await asyncio.to_thread(encode_json, document)
-        return CompleteStage(document, body, {entry.name: entry for entry in manifest.entries})
+        return await complete_stage(HeldDataset(manifest, checksums))
 
     async def _fetch(self) -> Manifest:
         await self._job.close()
@@ -175,3 +176,9 @@ class HolderStage:
     async def close(self) -> None:
         """Release the stage; its files stay for the next holder."""
         await self._job.close()
+
+
+async def complete_stage(document: HeldDataset) -> CompleteStage:
+    """A stage with all files of a document."""
+    body = await asyncio.to_thread(encode_json, document)
+    return CompleteStage(document, body, {entry.name: entry for entry in document.manifest.entries})

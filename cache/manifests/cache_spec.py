@@ -25,6 +25,13 @@ def parse_cache_name(text: str) -> str:
     return text
 
 
+def parse_node_directory(text: str) -> str:
+    """Parse a directory of the nodes: absolute, without a slash at its end."""
+    if not text.startswith("/") or ".." in text.split("/"):
+        raise InvalidSpec.of("not an absolute directory", repr(text), "Write one such as /var/lib/podferry")
+    return text.rstrip("/")
+
+
 class CacheSpec(msgspec.Struct, frozen=True):
     """A cache: which dataset, where, for whom.
 
@@ -41,6 +48,8 @@ class CacheSpec(msgspec.Struct, frozen=True):
         readers: Globs over namespaces whose pods may read.
         access: How to reach the source.
         medium: Memory or disk.
+        shared: A directory of the nodes with the mounts `stage` and `read`, for readers without a copy; empty
+            to keep the dataset in the holders' own volumes.
     """
 
     name: str
@@ -55,6 +64,7 @@ class CacheSpec(msgspec.Struct, frozen=True):
     readers: tuple[str, ...] = ()
     access: Access = Access()
     medium: Medium = Medium.MEMORY
+    shared: str = ""
 
     @property
     def object_name(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from podferry.cache.manifests.cache_spec import CacheSpec
+from podferry.cache.manifests.shared_volumes import READ, STAGE, holder_claim, shared_volumes, stage_name
 from podferry.contract.cache_api import (
     AUDIENCE,
     CACHE_LABEL,
@@ -27,16 +28,18 @@ ROLE = "podferry-cache"
 """The ClusterRole that lets a holder review tokens, and nothing else."""
 STAGE_DIR, SECRET_DIR = "/podferry/held", "/podferry/secret"
 FILES_DIR = f"{STAGE_DIR}/files"
-HELD, SECRET, TOKEN = "held", "secret", "token"
+HELD, SECRET, TOKEN, TEMPORARY = "held", "secret", "token", "tmp"
 TOKEN_DIR, TOKEN_FILE = "/podferry/token", "token"
 TOKEN_SECONDS = 600
 """For which a token is valid, at least: what Kubernetes allows. The kubelet renews it."""
+TEMPORARY_DIR = "/podferry/tmp"
 
 
 def manifests(spec: CacheSpec) -> tuple[Json, ...]:
     """The objects of a cache, in the order in which they are applied."""
     rights = _service_account(spec), _role(), _role_binding(spec), *_peer_rights(spec)
-    return *rights, _service(spec), _stateful_set(spec)
+    volumes = shared_volumes(spec) if spec.shared else ()
+    return *rights, _service(spec), *volumes, _stateful_set(spec)
 
 
 def _meta(spec: CacheSpec, **more: Any) -> Json:
@@ -124,7 +127,13 @@ def _stateful_set(spec: CacheSpec) -> Json:
 
 def _pod_spec(spec: CacheSpec) -> Json:
     secret = spec.access.secret
-    volumes = [{"name": HELD, "emptyDir": _empty_dir(spec)}]
+    volumes: list[Json] = [{"name": HELD, "emptyDir": _empty_dir(spec)}]
+    if spec.shared:
+        claim = {"claimName": holder_claim(spec)}
+        volumes = [
+            {"name": HELD, "persistentVolumeClaim": claim},
+            {"name": TEMPORARY, "emptyDir": {"sizeLimit": "64Mi"}},
+        ]
     if secret:
         volumes.append({"name": SECRET, "secret": {"secretName": secret, "optional": True}})
     if spec.nodes > 1:
@@ -162,7 +171,12 @@ def _container(spec: CacheSpec) -> Json:
         "region": access.region,
         "secret-dir": access.secret and SECRET_DIR,
     }
+    directory, home = FILES_DIR, STAGE_DIR
     mounts: list[Json] = [{"name": HELD, "mountPath": STAGE_DIR}]
+    if spec.shared:
+        directory, home = f"{STAGE_DIR}/{STAGE}/{stage_name(spec)}", TEMPORARY_DIR
+        options["shared"] = f"{STAGE_DIR}/{READ}/{stage_name(spec)}"
+        mounts.append({"name": TEMPORARY, "mountPath": TEMPORARY_DIR})
     if access.secret:
         mounts.append({"name": SECRET, "mountPath": SECRET_DIR, "readOnly": True})
     if spec.nodes > 1:
@@ -174,11 +188,11 @@ def _container(spec: CacheSpec) -> Json:
         "image": spec.image,
         "command": ["podferry"],
         "args": [
-            *("cache", "serve", spec.source, FILES_DIR, "--host=0.0.0.0", f"--port={PORT}"),
+            *("cache", "serve", spec.source, directory, "--host=0.0.0.0", f"--port={PORT}"),
             *(f"--readers={glob}" for glob in (spec.namespace, *spec.readers)),
             *(f"--{name}={value}" for name, value in options.items() if value),
         ],
-        "env": [{"name": "HOME", "value": STAGE_DIR}, {"name": "TMPDIR", "value": STAGE_DIR}],
+        "env": [{"name": "HOME", "value": home}, {"name": "TMPDIR", "value": home}],
         "ports": [{"name": "http", "containerPort": PORT}],
         # Ready while it fetches: readers wait for it, and the dataset crosses the network once.
         "readinessProbe": _probe(periodSeconds=2),

@@ -28,7 +28,6 @@ from podferry.sidecar.config.agent_config import AgentConfig, decode_program_run
 from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.config.run_directory import RunDirectory
 from podferry.sidecar.config.tuning import Tuning
-from podferry.sidecar.fetch.workers.processes import prefork
 from podferry.sidecar.runtime.log_setup import configure_logs
 
 DIRECTORY = click.Path(path_type=Path, file_okay=False)
@@ -91,6 +90,12 @@ NAMED_DIRECTORY, NAMED_ENDPOINT = NamedDirectory(), NamedEndpoint()
     multiple=True,
     help="Cache to ask for a dataset first. Repeatable.  [default: the dataset's source]",
 )
+@click.option(
+    "--shared-dir",
+    type=NAMED_DIRECTORY,
+    multiple=True,
+    help="Mount of a stage that a holder shares. Repeatable.",
+)
 @click.option("--cache-token", type=FILE, help="File with the token for caches.")
 @click.option("--checkpoint-secret-dir", type=DIRECTORY, help="Mounted Secret of the checkpoints.")
 @click.option("--output-secret-dir", type=DIRECTORY, help="Mounted Secret of the outputs.")
@@ -114,8 +119,9 @@ def command(log_level: str, log_format: str | None, **options: Any) -> int:
         config = parse_config(options)
     except FerryError as error:
         raise click.UsageError(str(error)) from error
-    # A checkpoint may be restored, which needs the workers as well.
-    if config.spec.datasets or config.spec.checkpoints is not None:
+    if config.spec.fetches:
+        from podferry.sidecar.fetch.workers.processes import prefork  # noqa: PLC0415 - a shared one does not
+
         prefork()
     listener = socket.socket(fileno=options["listen_fd"])
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -143,6 +149,7 @@ def parse_config(options: Mapping[str, Any]) -> AgentConfig:
         directories=directories,
         dataset_secrets=dict(options["dataset_secret_dir"]),
         holders={name: Holder(url, options["cache_token"]) for name, url in options["dataset_cache"]},
+        shared=dict(options["shared_dir"]),
         checkpoint_secret=options["checkpoint_secret_dir"],
         output_secret=options["output_secret_dir"],
         tuning=tuning if options["patience"] is None else tuning.with_patience(options["patience"]),

@@ -7,6 +7,7 @@ import click
 from podferry.cli.cache.clear import clear
 from podferry.cli.cache.create import create
 from podferry.cli.cache.delete import delete
+from podferry.cli.cache.read import read
 from podferry.cli.cache.rmr import rmr
 from podferry.cli.cache.serve import serve
 from podferry.cli.cache.status import status
@@ -21,6 +22,7 @@ def command() -> None:
 command.add_command(clear)
 command.add_command(create)
 command.add_command(delete)
+command.add_command(read)
 command.add_command(rmr)
 command.add_command(serve)
 command.add_command(status)

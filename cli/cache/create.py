@@ -10,8 +10,9 @@ import click
 import yaml
 
 from podferry.cache.manifests.cache_file import CacheFile, read_cache_file
-from podferry.cache.manifests.cache_spec import CacheSpec, parse_cache_name
+from podferry.cache.manifests.cache_spec import CacheSpec, parse_cache_name, parse_node_directory
 from podferry.cache.manifests.manifests import manifests
+from podferry.cache.manifests.shared_volumes import sharing_namespaces
 from podferry.cli.cache.cache_args import NAMESPACE
 from podferry.cli.options.param_types import ParsedParam
 from podferry.cli.yaml_documents import read_documents, read_text
@@ -70,6 +71,12 @@ def _parse_label(text: str) -> tuple[str, str]:
     default=None,
     help="Keep it on the nodes' disks, not in memory.",
 )
+@click.option(
+    "--shared",
+    metavar="DIRECTORY",
+    type=ParsedParam("DIRECTORY", parse_node_directory),
+    help="Readers use the files in place: the nodes have the mounts DIRECTORY/stage and DIRECTORY/read.",
+)
 @click.option("--image", help=f"Image of the holders.  [default: {DEFAULTS['image']}]")
 @click.option("--secret", help="Secret with the source's credentials, in the holders' namespace.")
 @click.option("--endpoint", type=ParsedParam("URL", parse_endpoint), help="URL of the object store.")
@@ -83,6 +90,10 @@ def create(filename: str | None, **options: Any) -> None:
     found = _read(filename) if filename else CacheFile({}, ())
     print_problems(found.notes, "yellow")
     spec = _spec({**DEFAULTS, **found.values, **given})
+    globs = set(spec.readers) - set(sharing_namespaces(spec)) if spec.shared else ()
+    for glob in sorted(globs):
+        what = "namespaces that match a pattern get no claim: their pods copy"
+        print_problems([Problem(what, glob, "Name each namespace that shares with --readers")], "yellow")
     click.echo(yaml.safe_dump_all(manifests(spec), sort_keys=False), nl=False)
 
 

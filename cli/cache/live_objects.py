@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
 from podferry.cli.live_cluster import Json, LiveCluster, scope
-from podferry.contract.cache_api import CACHE_LABEL
+from podferry.contract.cache_api import CACHE_LABEL, HOLDER_VOLUME
 from podferry.contract.errors import NotFound
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -19,6 +20,7 @@ NAMESPACED = {
 }
 """The kinds of a cache's objects, in the order of their removal: without the Service, the webhook gives the
 cache to no further pod."""
+CORE, CLAIMS, VOLUMES = "/api/v1", "persistentvolumeclaims", "persistentvolumes"
 CLUSTER_WIDE = {"ClusterRoleBinding": (RBAC, "clusterrolebindings")}
 """Their names and subjects have the namespace."""
 
@@ -49,7 +51,25 @@ def find_objects(cluster: LiveCluster, namespace: str, name: str) -> list[LiveOb
         objects = _labelled(cluster, path, f"list {kind}s", name)
         names = [one["metadata"]["name"] for one in objects if _binds(one, namespace)]
         found += [LiveObject(kind, one, f"{path}/{one}") for one in names]
-    return found
+    return [*found, *_volumes(cluster, namespace, name)]
+
+
+def _volumes(cluster: LiveCluster, namespace: str, name: str) -> Iterator[LiveObject]:
+    """The volumes through which its data is shared, and their claims in the readers' namespaces."""
+    volume = HOLDER_VOLUME.format(namespace, name)
+    for claim in _labelled(cluster, f"{CORE}/{CLAIMS}", "list PersistentVolumeClaims", name):
+        if _is_of(claim["spec"].get("volumeName", ""), volume):
+            where, its_name = claim["metadata"]["namespace"], claim["metadata"]["name"]
+            path = f"{CORE}/namespaces/{where}/{CLAIMS}/{its_name}"
+            yield LiveObject("PersistentVolumeClaim", its_name, path)
+    for one in _labelled(cluster, f"{CORE}/{VOLUMES}", "list PersistentVolumes", name):
+        its_name = one["metadata"]["name"]
+        if _is_of(its_name, volume):
+            yield LiveObject("PersistentVolume", its_name, f"{CORE}/{VOLUMES}/{its_name}")
+
+
+def _is_of(name: str, volume: str) -> bool:
+    return name == volume or name.startswith(f"{volume}.")
 
 
 def remove_object(cluster: LiveCluster, thing: LiveObject) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, nullcontext
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,15 @@ import msgspec
 from podferry.cache.holder.holder import run_holder
 from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.holder.readers import Readers
+from podferry.cache.shared_stage.lock_server import serving_locks
+from podferry.cache.shared_stage.place import SharedPlace
+from podferry.cache.shared_stage.shared_stage import SharedStage
 from podferry.cli.cache.peer_options import PeerOptions, make_peers, peer_options, take_peer_options
 from podferry.cli.options.log_options import log_options
+from podferry.cli.options.param_types import DIRECTORY
 from podferry.cli.options.store_options import access_options
 from podferry.contract.cache_api import PORT
-from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.errors import InvalidSpec, Problem, Refused
 from podferry.contract.spec import Unpack
 from podferry.sidecar.config.local_path import ensure_dir, sibling_dir
 from podferry.sidecar.config.tuning import PrefetchSettings
@@ -46,6 +50,12 @@ MakeStage = Callable[[PeerOptions, KubeClient | None], HolderStage]
     help="In a cluster: pods of these namespaces may read, with a token. Globs; repeatable.  "
     "[default: everybody who can connect]",
 )
+@click.option(
+    "--shared",
+    metavar="VIEW",
+    type=DIRECTORY,
+    help="Readers of this machine use the files in place: VIEW is a read-only mount of DIRECTORY.",
+)
 @peer_options
 @access_options
 @log_options
@@ -61,9 +71,9 @@ def serve(log_level: str, log_format: str | None, **options: Any) -> None:
     host, port, namespaces = (options.pop(name) for name in ("host", "port", "readers"))
     InvalidSpec.raise_any(_address_problems(host, namespaces))
     peers = take_peer_options(options)
-    make_stage = _stage_maker(
-        options.pop("uri"), options.pop("directory"), options.pop("secret_dir"), options
-    )
+    directory, view, secret_dir = (options.pop(name) for name in ("directory", "shared", "secret_dir"))
+    place = None if view is None else _shared_place(Path(directory), view)
+    make_stage = _stage_maker(options.pop("uri"), directory, secret_dir, options, place)
     asyncio.run(_serve(make_stage, (host, port), namespaces, peers))
 
 
@@ -78,20 +88,32 @@ def _address_problems(host: str, namespaces: tuple[str, ...]) -> list[Problem]:
     return [Problem("everybody who reaches this address could read the dataset", host, remedy)]
 
 
-def _stage_maker(uri: str, directory: str, secret_dir: Path | None, access: dict[str, Any]) -> MakeStage:
-    settings = {"dataset": uri, "dataset_path": directory, **access}
+def _shared_place(directory: Path, view: Path) -> SharedPlace:
+    place = SharedPlace(directory.resolve(), view.resolve())
+    Refused.raise_any(place.problems())
+    place.claim()
+    return place
+
+
+def _stage_maker(
+    uri: str, directory: str, secret_dir: Path | None, access: dict[str, Any], place: SharedPlace | None
+) -> MakeStage:
+    settings = {"dataset": uri, "dataset_path": directory if place is None else str(place.files), **access}
     [spec] = local_spec(settings, [], Path()).datasets
     spec = msgspec.structs.replace(spec, unpack=Unpack.NEVER)  # readers unpack
     root = Path(spec.path)
     InvalidSpec.raise_any(filter(None, [ensure_dir(root)]))
-    placement = DatasetPlacement(root, sibling_dir(root), secret_dir)
+    placement = DatasetPlacement(root, sibling_dir(root) if place is None else place.private, secret_dir)
 
     def job() -> DatasetJob:
         return DatasetJob(spec, placement, PrefetchSettings())
 
     def stage(peers: PeerOptions, client: KubeClient | None) -> HolderStage:
         source = str(spec.parsed.uri)
-        return HolderStage(source, job, root, placement.ownership, make_peers(source, peers, client))
+        others = make_peers(source, peers, client)
+        if place is not None:
+            return SharedStage(source, job, place, others)
+        return HolderStage(source, job, root, placement.ownership, others)
 
     return stage
 
@@ -124,9 +146,15 @@ async def _serve(
     async with _cluster(needed=bool(namespaces or peers.service)) as client:
         readers = Readers(client.review_token, namespaces) if client and namespaces else None
         stage = make_stage(peers, client)
-        running = asyncio.create_task(run_holder([stage], _listen(*address), socket.gethostname(), readers))
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, running.cancel)
-        await asyncio.gather(running, return_exceptions=True)
-        if not running.cancelled():
-            running.result()
+        async with serving_locks(stage) if isinstance(stage, SharedStage) else nullcontext():
+            await _run(run_holder([stage], _listen(*address), socket.gethostname(), readers))
+
+
+async def _run(holder: Coroutine[Any, Any, None]) -> None:
+    """Run it until it fails, or a signal stops this process."""
+    running = asyncio.create_task(holder)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
+    await asyncio.gather(running, return_exceptions=True)
+    if not running.cancelled():
+        running.result()

@@ -19,7 +19,6 @@ from podferry.sidecar.agent.drain_deadline import DrainDeadline
 from podferry.sidecar.agent.jobs import Jobs
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.control.agent_api import AgentApi, FlushRequest, merge
-from podferry.sidecar.fetch.workers.processes import release_idle
 from podferry.sidecar.runtime.concurrency import gather_all, merge_errors
 from podferry.sidecar.state.agent_state import AgentState
 from podferry.sidecar.state.durations import Durations
@@ -95,7 +94,10 @@ class Agent:
                 if self._journal.agent.gate is None:
                     await self._prepare()
             finally:
-                await release_idle()
+                if self._config.spec.fetches:
+                    from podferry.sidecar.fetch.workers.processes import release_idle  # noqa: PLC0415
+
+                    await release_idle()
             if self._jobs.checkpoints is not None:
                 await self._with_retries(partial(self._start_pipeline, self._jobs.checkpoints))
         except FerryError as error:
@@ -104,7 +106,8 @@ class Agent:
             self.state.fail(error)
             return
         self._open_gate()
-        await gather_all(job.run() for job in (self._pipeline, self._jobs.outputs) if job is not None)
+        running = (self._jobs.shared, self._pipeline, self._jobs.outputs)
+        await gather_all(job.run() for job in running if job is not None)
 
     async def _prepare(self) -> None:
         """Plan all jobs in parallel and raise all their problems at once; then restore and prefetch."""
@@ -114,7 +117,8 @@ class Agent:
         datasets = asyncio.create_task(self._plan(jobs.datasets.plan if jobs.datasets else None))
         checkpoints = asyncio.create_task(self._plan(jobs.checkpoints.plan if jobs.checkpoints else None))
         outputs = asyncio.create_task(self._plan(jobs.outputs.plan if jobs.outputs else None))
-        results = await asyncio.gather(datasets, checkpoints, outputs, return_exceptions=True)
+        shared = asyncio.create_task(self._plan(jobs.shared.plan if jobs.shared else None))
+        results = await asyncio.gather(datasets, checkpoints, outputs, shared, return_exceptions=True)
         error = merge_errors(results)
         if error is not None:
             raise error

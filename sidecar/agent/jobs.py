@@ -12,17 +12,18 @@ from podferry.contract.http_api import (
     RESTORED_VARIABLE,
 )
 from podferry.sidecar.config.agent_config import AgentConfig
-from podferry.sidecar.dataset.all_datasets_job import DatasetsJob
 from podferry.sidecar.state.agent_state import AgentState
 from podferry.sidecar.state.journal import Journal
 
 if TYPE_CHECKING:
     from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointJob
+    from podferry.sidecar.dataset.all_datasets_job import DatasetsJob
+    from podferry.sidecar.dataset.shared_datasets_job import SharedDatasetsJob
     from podferry.sidecar.outputs.output_job import OutputJob
 
 
 class Jobs:
-    """Datasets, checkpoints and outputs; each is None unless the pod has it.
+    """Datasets, shared ones, checkpoints and outputs; each is None unless the pod has it.
 
     Training waits for this start, so code that the pod does not need is not imported. The rest is imported
     here, before the API serves requests, because imports block the event loop.
@@ -30,7 +31,16 @@ class Jobs:
 
     def __init__(self, config: AgentConfig, journal: Journal, state: AgentState) -> None:
         self._spec = spec = config.spec
-        self.datasets = DatasetsJob(config, state) if spec.datasets else None
+        self.datasets: DatasetsJob | None = None
+        if spec.datasets:
+            from podferry.sidecar.dataset.all_datasets_job import DatasetsJob  # noqa: PLC0415
+
+            self.datasets = DatasetsJob(config, state)
+        self.shared: SharedDatasetsJob | None = None
+        if spec.shared:
+            from podferry.sidecar.dataset.shared_datasets_job import SharedDatasetsJob  # noqa: PLC0415
+
+            self.shared = SharedDatasetsJob(config, state)
         self.checkpoints: CheckpointJob | None = None
         self.outputs: OutputJob | None = None
         if spec.checkpoints is not None:
@@ -43,12 +53,13 @@ class Jobs:
 
             self.outputs = OutputJob(spec.outputs, root, config, state, lineage, journal.agent.agent_id)
 
-    def _all(self) -> list[DatasetsJob | CheckpointJob | OutputJob]:
-        return [job for job in (self.datasets, self.checkpoints, self.outputs) if job is not None]
+    def _all(self) -> list[DatasetsJob | SharedDatasetsJob | CheckpointJob | OutputJob]:
+        jobs = (self.datasets, self.shared, self.checkpoints, self.outputs)
+        return [job for job in jobs if job is not None]
 
     def environment(self) -> dict[str, str]:
         """The trainer's environment, with its own paths."""
-        environment = {dataset.variable: dataset.path for dataset in self._spec.datasets}
+        environment = {dataset.variable: dataset.path for dataset in self._spec.all_datasets}
         if self._spec.lineage is not None and self._spec.has_destination:
             environment[LINEAGE_VARIABLE] = self._spec.lineage
         if self._spec.outputs is not None:

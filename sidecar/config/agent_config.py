@@ -51,6 +51,7 @@ class AgentConfig:
         directories: Where the agent keeps its files and finds the trainer's.
         dataset_secrets: Mounted Secrets by dataset name; other datasets use the environment's credentials.
         holders: Caches to ask first, by dataset name.
+        shared: Mounts of the stages that holders share with the pod, by dataset name.
         checkpoint_secret, output_secret: Mounted Secrets; None for the environment.
         tuning: How to work.
         run_id: KFP's run id; None outside KFP.
@@ -77,6 +78,7 @@ class AgentConfig:
     guards: LocationGuards | None = None
     code: CodeVersion | None = None
     holders: Mapping[str, Holder] = field(default_factory=dict)
+    shared: Mapping[str, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         InvalidSpec.raise_any(self._missing())
@@ -85,6 +87,7 @@ class AgentConfig:
         spec, directories = self.spec, self.directories
         required = {
             **{_option(one.name): directories.datasets.get(one.name) for one in spec.datasets},
+            **{_option(one.name, "shared"): self.shared.get(one.name) for one in spec.shared},
             "--checkpoint-dir": spec.checkpoints is None or directories.checkpoints,
             "--pins-dir": spec.checkpoints is None or directories.holds,
             "--output-dir": spec.outputs is None or directories.outputs,
@@ -93,8 +96,8 @@ class AgentConfig:
         return [Problem(f"{name} is missing") for name, present in required.items() if not present]
 
 
-def _option(name: str) -> str:
-    return f"--dataset-dir {name}=" if name else "--dataset-dir"
+def _option(name: str, kind: str = "dataset") -> str:
+    return f"--{kind}-dir {name}=" if name else f"--{kind}-dir"
 
 
 def encode_program_run(run: ProgramRun) -> str:

@@ -13,6 +13,7 @@ MIRRORED = ("cache", "cli", "contract", "sidecar", "storage", "webhook")
 TESTED_ELSEWHERE = {
     "contract/cache_api.py": "tests/cache/holder/test_server.py",
     "contract/http_api.py": "tests/sidecar/control/test_http_server.py",
+    "contract/shared_stage.py": "tests/sidecar/dataset/test_shared_set.py",
     "sidecar/agent/worker.py": "tests/sidecar/agent/test_supervisor.py",
     "sidecar/checkpoint/detect/formats/verdict.py": "tests/sidecar/checkpoint/detect/test_format_checks.py",
     "sidecar/checkpoint/pipeline/dependencies.py": "tests/sidecar/checkpoint/pipeline/test_pipeline.py",

@@ -76,10 +76,10 @@ def frozen_dataset(site: Site, namespace: Namespace) -> str:
     return site.bucket.podferry("dataset", "freeze", uri).strip()
 
 
-def create(namespace: Namespace, source: str) -> str:
+def create(namespace: Namespace, source: str, *more: str) -> str:
     """Apply a cache's manifests, and wait until its holder is ready; the address of its Service."""
     options = ("-n", namespace.name, "--secret", STORE_SECRET, "--endpoint", namespace.bucket.endpoint)
-    words = ("cache", "create", "digits", "--source", source, *options, "--image", IMAGE)
+    words = ("cache", "create", "digits", "--source", source, *options, "--image", IMAGE, *more)
     command = [sys.executable, "-m", "podferry", *words]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     namespace.cluster.kubectl("apply", "-f", "-", stdin=text)

@@ -7,15 +7,18 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from podferry.cache.holder.holder import run_holder
 from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.peers.peers import Peers
+from podferry.cache.shared_stage.place import SharedPlace
+from podferry.cache.shared_stage.shared_stage import SharedStage
 from podferry.contract.cache_api import Holder
 from podferry.contract.spec import DatasetSpec, Unpack
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.sidecar.runtime.file_lock import release
 
 
 class RunningHolder(NamedTuple):
@@ -30,6 +33,15 @@ def holder_stage(uri: object, root: Path, peers: Peers | None = None) -> HolderS
     spec = DatasetSpec(str(uri), str(root), unpack=Unpack.NEVER)
     job = lambda: DatasetJob(spec, placement, PrefetchSettings())  # noqa: E731
     return HolderStage(str(uri), job, root, placement.ownership, peers)
+
+
+def shared_stage(uri: object, root: Path, **settings: Any) -> SharedStage:
+    """A stage that readers share in a directory, which is created; without its mounts."""
+    place = SharedPlace(root, root)
+    release(place.claim())
+    placement = DatasetPlacement(place.files, place.private)
+    spec = DatasetSpec(str(uri), str(place.files), unpack=Unpack.NEVER)
+    return SharedStage(str(uri), lambda: DatasetJob(spec, placement, PrefetchSettings()), place, **settings)
 
 
 @asynccontextmanager

@@ -17,6 +17,8 @@ Json = dict[str, Any]
 PLURALS = {
     "Service": "/api/v1/{}services",
     "ServiceAccount": "/api/v1/{}serviceaccounts",
+    "PersistentVolume": "/api/v1/{}persistentvolumes",
+    "PersistentVolumeClaim": "/api/v1/{}persistentvolumeclaims",
     "Pod": "/api/v1/{}pods",
     "StatefulSet": "/apis/apps/v1/{}statefulsets",
     "Role": "/apis/rbac.authorization.k8s.io/v1/{}roles",

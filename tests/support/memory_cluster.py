@@ -19,7 +19,7 @@ class MemoryCluster:
         bundles: The CA bundle of each `kind/name` configuration; empty if it has none yet.
         webhooks: The entries of each MutatingWebhookConfiguration, by name; each write raises the version.
         namespaces: Labels by name.
-        services: Services of all namespaces.
+        services: Services of all namespaces; volumes: PersistentVolumes.
         failure: Raised by every call while it is set.
         calls: Number of calls.
     """
@@ -36,6 +36,7 @@ class MemoryCluster:
         self.webhooks: dict[str, MutatingWebhooks] = {configuration: MutatingWebhooks("1", [])}
         self.namespaces: dict[str, dict[str, str]] = {}
         self.services: list[dict[str, Any]] = []
+        self.volumes: list[dict[str, Any]] = []
         self.failure: FerryError | None = None
         self.calls = 0
 
@@ -111,4 +112,10 @@ class MemoryCluster:
         for one in self.services:
             metadata = one["metadata"]
             if label in metadata.get("labels", {}) and namespace in {"", metadata["namespace"]}:
+                yield copy.deepcopy(one)
+
+    async def labelled_volumes(self, label: str) -> AsyncIterator[dict[str, Any]]:
+        """See `podferry.webhook.cluster.kube.Cluster`."""
+        for one in self.volumes:
+            if label in one["metadata"].get("labels", {}):
                 yield copy.deepcopy(one)

@@ -99,6 +99,7 @@ class ApiServer:
         app.router.add_get("/api/v1/namespaces/{namespace}/services", self._services)
         slices = "/apis/discovery.k8s.io/v1/namespaces/podferry/endpointslices"
         app.router.add_get(slices, self._endpoint_slices)
+        app.router.add_get("/api/v1/persistentvolumes", self._volumes)
         app.router.add_post("/apis/authentication.k8s.io/v1/tokenreviews", self._review_token)
         return app
 
@@ -114,6 +115,10 @@ class ApiServer:
 
     async def _endpoint_slices(self, request: web.Request) -> web.Response:
         return web.json_response({"items": self.slices.get(request.query["labelSelector"], [])})
+
+    async def _volumes(self, request: web.Request) -> web.Response:
+        items = [one async for one in self.cluster.labelled_volumes(request.query["labelSelector"])]
+        return web.json_response({"kind": "PersistentVolumeList", "metadata": {}, "items": items})
 
     async def _review_token(self, request: web.Request) -> web.Response:
         review = await request.json()

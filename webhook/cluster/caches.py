@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
 import structlog
 
-from podferry.contract.cache_api import CACHE_LABEL, PORT, READERS_ANNOTATION, SOURCE_ANNOTATION
+from podferry.contract.cache_api import (
+    CACHE_LABEL,
+    PORT,
+    READER_CLAIM,
+    READER_VOLUME,
+    READERS_ANNOTATION,
+    SOURCE_ANNOTATION,
+)
 from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.errors import FerryError, InvalidSpec
 from podferry.webhook.cluster.failure_log import FailureLog
@@ -63,13 +70,20 @@ class Caches:
         self._by_namespace: dict[str, list[KnownCache]] = {}
         self._shared: list[_SharedCache] = []
         self._visible: dict[str, tuple[KnownCache, ...]] = {}
+        self._volumes: frozenset[str] = frozenset()
+        self._volume_failures = FailureLog(log, "warning", "volumes cannot be listed; pods copy from caches")
         self._failures = FailureLog(log, "warning", "caches cannot be listed; pods take data from its source")
 
     def visible_in(self, namespace: str) -> tuple[KnownCache, ...]:
         """The caches for pods of a namespace: its own ones first."""
         if namespace not in self._visible:
-            self._visible[namespace] = (*self._by_namespace.get(namespace, ()), *self._shared_with(namespace))
+            found = (*self._by_namespace.get(namespace, ()), *self._shared_with(namespace))
+            self._visible[namespace] = tuple(self._with_claim(one, namespace) for one in found)
         return self._visible[namespace]
+
+    def _with_claim(self, cache: KnownCache, namespace: str) -> KnownCache:
+        bound = READER_VOLUME.format(cache.namespace, cache.name, namespace) in self._volumes
+        return msgspec.structs.replace(cache, claim=READER_CLAIM.format(cache.name)) if bound else cache
 
     def _shared_with(self, namespace: str) -> Iterator[KnownCache]:
         for one in self._shared:
@@ -85,7 +99,17 @@ class Caches:
             self._failures.failed(error)
             return
         self._failures.succeeded()
+        await self._refresh_volumes()
         self._shared, self._by_namespace, self._visible = shared, by_namespace, {}
+
+    async def _refresh_volumes(self) -> None:
+        try:
+            listed = [one async for one in self._cluster.labelled_volumes(CACHE_LABEL)]
+        except FerryError as error:
+            self._volume_failures.failed(error)
+            return
+        self._volume_failures.succeeded()
+        self._volumes = frozenset(one["metadata"]["name"] for one in listed if _is_bound(one))
 
     async def _by_owner(self) -> dict[str, list[KnownCache]]:
         """The caches of each namespace: not so many that their owners could fill the webhook's memory."""
@@ -112,6 +136,11 @@ class Caches:
         while True:
             await self.refresh()
             await asyncio.sleep(seconds)
+
+
+def _is_bound(volume: Mapping[str, Any]) -> bool:
+    """Whether its claim has it. Only administrators create volumes: their names and claims are right."""
+    return (volume.get("status") or {}).get("phase") == "Bound"
 
 
 def known_cache(service: Any) -> KnownCache | None:

@@ -81,6 +81,9 @@ class Cluster(Protocol):
     def labelled_services(self, label: str, namespace: str = "") -> AsyncIterator[dict[str, Any]]:
         """The Services that have a label, of a namespace or of all; read page by page."""
 
+    def labelled_volumes(self, label: str) -> AsyncIterator[dict[str, Any]]:
+        """The PersistentVolumes that have a label, read page by page."""
+
 
 class KubeClient:
     """Calls the API server as the pod's service account.
@@ -158,6 +161,15 @@ class KubeClient:
     async def labelled_services(self, label: str, namespace: str = "") -> AsyncIterator[dict[str, Any]]:
         """See `Cluster`."""
         place = f"namespaces/{namespace}/services" if namespace else "services"
+        async for item in self._labelled(place, label):
+            yield item
+
+    async def labelled_volumes(self, label: str) -> AsyncIterator[dict[str, Any]]:
+        """See `Cluster`."""
+        async for item in self._labelled("persistentvolumes", label):
+            yield item
+
+    async def _labelled(self, place: str, label: str) -> AsyncIterator[dict[str, Any]]:
         first = f"/api/v1/{place}?labelSelector={quote(label, safe='')}&limit={PAGE_ITEMS}"
         path = first
         while path:

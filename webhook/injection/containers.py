@@ -16,6 +16,7 @@ from podferry.webhook.injection.caches import cache_flags, cache_mounts
 from podferry.webhook.injection.container_resources import AgentLimits, gate_resources, sidecar_resources
 from podferry.webhook.injection.resolve import ResolvedInjection
 from podferry.webhook.injection.security_context import NONROOT_USER, RunAs, gate_context, security_context
+from podferry.webhook.injection.shared_caches import shared_flags
 from podferry.webhook.injection.trainer_env import agent_url, variable
 from podferry.webhook.injection.volumes import (
     CHECKPOINT_DIR,
@@ -43,7 +44,7 @@ is seen earlier, in the step `dataset`."""
 
 def sidecar(injection: ResolvedInjection, policy: Policy, drain_seconds: int) -> dict[str, Any]:
     """The agent: a native sidecar without a startup probe, so that other init containers run in parallel."""
-    flags = (*_flags(injection.spec), *cache_flags(injection.caches))
+    flags = (*_flags(injection.spec), *cache_flags(injection.caches), *shared_flags(injection.spec))
     arguments = [*flags, *_kfp_flags(injection.run_id)]
     return {
         "name": SIDECAR,

@@ -38,6 +38,7 @@ from podferry.webhook.injection.raised_memory import record_raised_memory, resto
 from podferry.webhook.injection.reinvocation import is_injected, repair
 from podferry.webhook.injection.resolve import ResolvedInjection, resolve_injection
 from podferry.webhook.injection.security_context import mode_warnings
+from podferry.webhook.injection.shared_caches import require_nodes
 from podferry.webhook.injection.termination_grace import current_grace, drain_seconds, grace_of
 from podferry.webhook.pod.json_patch import Draft, Path
 from podferry.webhook.pod.namespace import Namespace
@@ -165,6 +166,7 @@ def _injected(pod: Json, injection: ResolvedInjection, stamps: _Stamps) -> Decis
     grace, grace_warnings = grace_of(pod, injection.spec, policy)
     draft.append(VOLUMES, *injection.template.volumes, *cache_volumes(injection.caches))
     prefer_nodes(draft, injection.caches)
+    require_nodes(draft, injection.spec, injection.sharing)
     _add_containers(draft, injection, policy, grace)
     _extend_trainer(draft, injection)
     memory_warnings = raise_memory(draft, injection.trainer_index, injection.template.memory, policy)

@@ -33,6 +33,7 @@ from podferry.webhook.injection.container_memory import memory_problems, shm_byt
 from podferry.webhook.injection.container_resources import AgentLimits, agent_limits
 from podferry.webhook.injection.pod_conflicts import pod_conflicts
 from podferry.webhook.injection.security_context import NOBODY, RunAs, run_as_of
+from podferry.webhook.injection.shared_caches import share
 from podferry.webhook.injection.template import CheckedTemplate, Template, template_of
 from podferry.webhook.injection.trainer_env import agent_url, environment_problems, trainer_environment
 from podferry.webhook.injection.volumes import has_shm, mount_problems, volume_problems
@@ -75,7 +76,8 @@ class ResolvedInjection(msgspec.Struct, frozen=True):
         made_for: The pod's name, see `podferry.contract.pod_binding`.
         guards: What the agent has to check itself.
         code: What the training container runs.
-        caches: The cache of each dataset that has one, by the dataset's name.
+        caches: The cache of each staged dataset that has one, by the dataset's name.
+        sharing: The cache of each dataset that is mounted where its holders keep it.
     """
 
     spec: FerrySpec
@@ -93,6 +95,7 @@ class ResolvedInjection(msgspec.Struct, frozen=True):
     guards: LocationGuards = UNGUARDED
     code: CodeVersion = UNKNOWN_CODE
     caches: Mapping[str, KnownCache] = {}
+    sharing: Mapping[str, KnownCache] = {}
 
 
 class _ProblemCollector:
@@ -151,7 +154,8 @@ def resolve_injection(
     owner = found.result_of(pod_owner_of, pod, namespace.name)
     caches = allowed_caches(namespace, asked.allowed)
     resolved = found.result_of(resolve, pod, owner, policy, caches) if owner else None
-    spec = resolved.spec if resolved else None
+    by_name = caches_of(resolved.spec, caches) if resolved else {}
+    spec = share(resolved.spec, by_name) if resolved else None
     name = spec.container if spec else settings_of(annotations_of(pod)).get("container")
     index = found.result_of(training_container_of, pod, name, owner.kind if owner else KFP)
     container = containers_of(pod)[index] if index is not None else None
@@ -162,10 +166,10 @@ def resolve_injection(
     found.add(unknown_label_problems(namespace, policy))
     parts = _checked_parts(spec, container, asked, found) if spec is not None else None
     template = parts and parts.checked.template
-    if found.problems or not (owner and resolved and run_as and parts and template) or index is None:
+    if found.problems or not (owner and resolved and spec and run_as and parts and template) or index is None:
         raise InvalidSpec(*found.problems)
     return ResolvedInjection(
-        spec=resolved.spec,
+        spec=spec,
         spec_json=parts.spec_json.decode(),
         trainer_index=index,
         environment=parts.environment,
@@ -173,13 +177,14 @@ def resolve_injection(
         run_as=run_as,
         run_id=labels_of(pod).get(KFP_RUN_LABEL) or owner.run_id or None,
         limits=agent_limits(pod, policy),
-        identity=identity_of(pod, containers_of(pod)[index], resolved.spec),
+        identity=identity_of(pod, containers_of(pod)[index], spec),
         reasons=resolved.reasons,
         agent_host=asked.agent_host,
         made_for=made_for(pod),
         guards=guards_of(asked.allowed),
         code=code_of_container(containers_of(pod)[index]),
-        caches=caches_of(resolved.spec, caches),
+        caches={one.name: by_name[one.name] for one in spec.datasets if one.name in by_name},
+        sharing={one.name: by_name[one.name] for one in spec.shared},
     )
 
 

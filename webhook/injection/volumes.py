@@ -41,6 +41,7 @@ CHECKPOINT_DIR = f"{CHECKPOINT_VOLUME_DIR}/{CHECKPOINT_SUBPATH}"
 PINS_DIR = f"{CHECKPOINT_VOLUME_DIR}/pins"
 SUBPATH_MOUNT_DIR = f"{ROOT_DIR}/made"
 OUTPUT_DIR = f"{ROOT_DIR}/outputs"
+SHARED_DIR, SHARED_DIRS = f"{ROOT_DIR}/shared", f"{ROOT_DIR}/shared-datasets"
 DATASET_SECRET_DIR = f"{ROOT_DIR}/secrets/dataset"
 DATASET_SECRETS_DIR = f"{ROOT_DIR}/secrets/datasets"
 CHECKPOINT_SECRET_DIR = f"{ROOT_DIR}/secrets/checkpoints"
@@ -60,6 +61,11 @@ SECRET_FILE_MODE = 0o444
 def dataset_dir(dataset: DatasetSpec) -> str:
     """The agent's mount point of a dataset."""
     return f"{DATASETS_DIR}/{dataset.name}" if dataset.name else DATASET_DIR
+
+
+def shared_dir(dataset: MountedDataset) -> str:
+    """The agent's mount point of a stage that a holder shares."""
+    return f"{SHARED_DIRS}/{dataset.name}" if dataset.name else SHARED_DIR
 
 
 def dataset_secret_dir(dataset: DatasetSpec) -> str:
@@ -98,6 +104,8 @@ def sidecar_mounts(spec: FerrySpec) -> Iterator[dict[str, Any]]:
     yield _mount(CONTROL_VOLUME, CONTROL_DIR)
     for dataset in spec.datasets:
         yield _mount(_named(DATASET_VOLUME, dataset), dataset_dir(dataset))
+    for shared in spec.shared:
+        yield {**_mount(_mounted_name(shared), shared_dir(shared)), "readOnly": True}
     if spec.checkpoints:
         yield _mount(CHECKPOINT_VOLUME, CHECKPOINT_VOLUME_DIR)
         # This mount makes the kubelet create the directory before the agent starts. The agent uses the

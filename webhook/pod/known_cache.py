@@ -13,12 +13,14 @@ class KnownCache(msgspec.Struct, frozen=True):
         source: The dataset's URI, with its digest if it is frozen.
         url: `http://ADDRESS:PORT` of the Service: no variables of Services cross namespaces.
         namespace: The Service's.
+        claim: A bound claim of the pods' own namespace, through which holders share the dataset; or empty.
     """
 
     name: str
     source: str
     url: str
     namespace: str
+    claim: str = ""
 
     @property
     def uri(self) -> str:

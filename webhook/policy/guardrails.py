@@ -78,7 +78,7 @@ def _filled_in(allowed: AllowedLocations, namespace: str) -> AllowedLocations:
 
 def _locations(spec: FerrySpec) -> Iterator[Location]:
     for dataset in spec.all_datasets:
-        yield dataset.key("dataset"), _plain(dataset.parsed.uri), "sources"
+        yield dataset.key("dataset"), _plain(dataset.origin.uri), "sources"
     if spec.checkpoints:
         yield "checkpoints", _plain(spec.checkpoints.parsed), "destinations"
         if "://" in spec.checkpoints.restore:

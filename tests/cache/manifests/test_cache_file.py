@@ -16,6 +16,7 @@ EVERYTHING = {
     "tolerations": [{"operator": "Exists"}],
     "readers": ["team-*"],
     "medium": "disk",
+    "shared": "/var/lib/podferry",
     "image": "podferry:1",
     "secret": "keys",
     "endpoint": "https://s3.example.com",

@@ -13,6 +13,15 @@ from podferry.contract.spec import Access, Medium
 GOLDEN = Path(__file__).parent / "golden"
 SPECS = {
     "memory": CacheSpec("digits", "team-a", "s3://datasets/digits", 1 << 30, "podferry:0.1.0"),
+    "shared": CacheSpec(
+        "digits",
+        "podferry",
+        "s3://datasets/digits",
+        1 << 30,
+        "podferry:0.1.0",
+        readers=("team-a", "lab-*"),
+        shared="/var/lib/podferry",
+    ),
     "everything": CacheSpec(
         "digits",
         "podferry",
@@ -57,6 +66,7 @@ def test_holders_pass_restricted_pod_security(name):
         "emptyDir",
         "secret",
         "projected",
+        "persistentVolumeClaim",
     }
 
 

@@ -7,6 +7,9 @@ from podferry.cache.manifests.cache_spec import CacheSpec
 from podferry.cache.manifests.manifests import manifests
 from podferry.contract.cache_api import CACHE_LABEL, STATUS_PATH, HolderStatus
 from tests.support.live_api import live_api
+from tests.support.undistributed import load
+
+load("faults")
 
 
 @pytest.fixture

@@ -20,6 +20,17 @@ def test_the_options_reach_the_manifests(podferry):
     assert {volume["name"] for volume in spec["volumes"]} == {"held", "secret", "token"}
 
 
+def test_namespaces_that_are_named_share(podferry):
+    words = ("--size", "1Gi", "--readers", "lab", "--readers", "team-*", "--shared", "/var/lib/podferry/")
+    said = podferry("cache", "create", "digits", "--source", "s3://b/c", *words)
+    claims = [one for one in yaml.safe_load_all(said.out) if one["kind"] == "PersistentVolumeClaim"]
+    assert [one["metadata"]["namespace"] for one in claims] == ["podferry", "podferry", "lab"]
+    assert "get no claim: their pods copy (team-*)" in said.err
+    for wrong in ("podferry", "/a/../b"):
+        said = podferry("cache", "create", "digits", "--source", "s3://b/c", "--shared", wrong)
+        assert said.code == 2
+
+
 def test_a_frozen_reference_has_its_size(podferry):
     frozen = "s3://b/c#sha256=" + "0" * 64 + "&bytes=1000000&files=10"
     assert podferry("cache", "create", "digits", "--source", frozen).code == 0

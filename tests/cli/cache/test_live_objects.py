@@ -23,6 +23,21 @@ def test_every_object_is_found_but_the_shared_role(api, cluster):
     assert all(one["metadata"]["labels"][CACHE_LABEL] == "digits" for one in own)
 
 
+def test_the_volumes_of_shared_data_are_found_in_the_namespaces_of_readers(api, cluster):
+    for namespace in ("here", "there"):
+        spec = CacheSpec("set", namespace, "s3://b/c", 1 << 20, "image", readers=("lab",), shared="/node")
+        for document in manifests(spec):
+            api.add(document)
+    paths = {one.path for one in find_objects(cluster, "here", "set") if "persistent" in one.path}
+    assert paths == {
+        "/api/v1/persistentvolumes/podferry-cache.here.set",
+        "/api/v1/persistentvolumes/podferry-cache.here.set.here",
+        "/api/v1/persistentvolumes/podferry-cache.here.set.lab",
+        "/api/v1/namespaces/here/persistentvolumeclaims/podferry-cache-set-stage",
+        "/api/v1/namespaces/here/persistentvolumeclaims/podferry-cache-set",
+    }
+
+
 def test_an_object_that_is_gone_is_no_error(api, cluster):
     service = find_objects(cluster, "team", "digits")[0]
     assert str(service) == "service/podferry-cache-digits"

@@ -1,3 +1,4 @@
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -41,6 +42,33 @@ async def test_a_namespace_sees_its_own_and_those_that_the_administrator_shares(
     assert [one.name for one in caches.visible_in("podferry")] == ["shared"]
 
 
+def volume(name: str, phase: str = "Bound") -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": {LABEL: "shared"}}, "status": {"phase": phase}}
+
+
+async def test_a_namespace_with_the_bound_claim_shares(caches: Caches, memory_cluster: MemoryCluster) -> None:
+    memory_cluster.volumes = [
+        volume("podferry-cache.podferry.shared.team-a"),
+        volume("podferry-cache.podferry.shared.team-b", "Released"),
+        volume("podferry-cache.team-a.shared.lab"),
+    ]
+    await caches.refresh()
+    claims = {space: caches.visible_in(space)[-1].claim for space in ("team-a", "team-b", "team-c", "lab")}
+    assert claims == {"team-a": "podferry-cache-shared", "team-b": "", "team-c": "", "lab": ""}
+
+
+async def test_without_the_right_to_list_volumes_pods_copy(
+    caches: Caches, memory_cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def denied(_: str) -> AsyncIterator[dict[str, Any]]:
+        raise Unavailable.of("no")
+        yield {}
+
+    monkeypatch.setattr(memory_cluster, "labelled_volumes", denied)
+    await caches.refresh()
+    assert [one.claim for one in caches.visible_in("team-a")] == ["", ""]
+
+
 async def test_an_outage_keeps_what_is_known(caches: Caches, memory_cluster: MemoryCluster) -> None:
     memory_cluster.failure = Unavailable.of("the API server does not respond")
     await caches.refresh()
@@ -66,6 +94,8 @@ async def test_the_client_lists_by_label(api: Any, memory_cluster: MemoryCluster
     memory_cluster.services = [service("a"), {"metadata": {"name": "x", "namespace": "a"}}]
     cluster: Cluster = client
     assert [one async for one in cluster.labelled_services("podferry.io/cache")] == [service("a")]
+    memory_cluster.volumes = [volume("a")]
+    assert [one async for one in cluster.labelled_volumes("podferry.io/cache")] == memory_cluster.volumes
 
 
 async def test_the_client_reads_page_by_page(

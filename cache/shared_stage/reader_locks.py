@@ -1,0 +1,59 @@
+"""The locks of a shared stage's readers: a file for each, which the reader gets as a locked descriptor.
+
+A lock file in common would let any reader keep others out. Readers have no mount of these files, and what
+they get is opened by way of the read-only mount, so that they cannot fill the volume through it either.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import uuid
+from pathlib import Path
+
+from podferry.cache.shared_stage.place import SharedPlace
+from podferry.sidecar.config.local_path import sibling_dir
+from podferry.sidecar.runtime.file_lock import is_locked
+
+READERS_DIR = "readers"
+
+
+class ReaderLocks:
+    """Hands out locks, and knows whether one is still held.
+
+    A new holder sees those that an earlier one has handed out: they end with the readers.
+    """
+
+    def __init__(self, place: SharedPlace) -> None:
+        self._directory = readers_dir(place.private)
+        self._view = readers_dir(sibling_dir(place.view))
+
+    def make(self) -> int:
+        """A locked descriptor for one reader; the caller closes its own copy. Raises `OSError`."""
+        self._directory.mkdir(exist_ok=True)
+        self.in_use()  # a long life has many readers: the files of those that have ended go
+        name = uuid.uuid4().hex
+        os.close(os.open(self._directory / name, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        descriptor = os.open(self._view / name, os.O_RDONLY | os.O_CLOEXEC)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return descriptor
+
+    def in_use(self) -> bool:
+        """Whether a reader holds a lock."""
+        return in_use(self._directory)
+
+
+def readers_dir(private: Path) -> Path:
+    """The directory of the lock files."""
+    return private / READERS_DIR
+
+
+def in_use(directory: Path) -> bool:
+    """Whether one of the lock files in a directory is locked; removes the others."""
+    held = False
+    for path in directory.iterdir() if directory.is_dir() else ():
+        if is_locked(path):
+            held = True
+        else:
+            path.unlink(missing_ok=True)
+    return held
