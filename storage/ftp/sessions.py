@@ -162,7 +162,7 @@ def _refused(login: Login, location: StoreLocation, error: Exception) -> AccessD
 
 def _shut(session: FtpSession) -> None:
     """Close the connection at once, so that a thread that waits for it does not."""
-    with suppress(Exception):
+    with suppress(Exception):  # nothing is left that could be lost
         if session.sock is not None:
             session.sock.close()
         session.close()

@@ -205,7 +205,7 @@ def _store(session: FtpSession, path: str, source: BodySource) -> None:
 def _abandon(session: FtpSession, data: object) -> None:
     """End an upload whose body has failed; the session remains."""
     if isinstance(data, ssl.SSLSocket) or hasattr(data, "close"):
-        with suppress(Exception):
+        with suppress(Exception):  # the caller raises what the body has raised
             session.end_early(data)  # type: ignore[arg-type]
 
 

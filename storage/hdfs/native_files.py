@@ -131,7 +131,7 @@ class NativeFiles:
             return work(self._opened())
         except Exception as error:
             raise native_error(error, self._location, path.strip("/")) from error
-        except BaseException as error:
+        except BaseException as error:  # a panic of Rust is no `Exception`
             if type(error).__name__ != PANIC:
                 raise
             raise hadoop_error("unreachable", self._location, path.strip("/"), str(error)) from error

@@ -42,7 +42,7 @@ class Authentication:
                 protocol=protocol,
                 options=use.session_key | kind,
             )
-        except Exception as error:
+        except Exception as error:  # of many types, by the Kerberos library that is installed
             raise TicketRefused(_first_line(error)) from error
 
     def answer(self, token: bytes) -> bytes:

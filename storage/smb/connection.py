@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from typing import cast
 
-from podferry.storage.smb.frames import LENGTH, FrameBuffer
+from podferry.storage.smb.frames import LENGTH, FrameBuffer, chained
 from podferry.storage.smb.messages import (
     HEADER,
     IS_ASYNC,
@@ -180,15 +180,8 @@ class Connection(asyncio.BufferedProtocol):
             frame = memoryview(self.cipher.decrypt(frame))
         elif self.cipher is not None:
             raise ProtocolError("a response is not encrypted")
-        following = 1
-        while following:
-            if len(frame) < HEADER.size or frame[:4] != MAGIC:
-                raise ProtocolError("the server does not speak SMB 2")
-            following = int.from_bytes(frame[20:24], "little")
-            if following and not HEADER.size <= following < len(frame):
-                raise ProtocolError("a chain of responses is broken")
-            self._receive_one(frame[:following] if following else frame, encrypted=encrypted)
-            frame = frame[following:]
+        for response in chained(frame):
+            self._receive_one(response, encrypted=encrypted)
         self._check_credits()
 
     def _receive_one(self, data: memoryview, *, encrypted: bool) -> None:

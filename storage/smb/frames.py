@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from podferry.storage.smb.messages import HEADER
+from podferry.storage.smb.messages import HEADER, MAGIC
 from podferry.storage.smb.nt_status import ProtocolError
 
 BUFFER_BYTES = 256 * 1024
@@ -15,6 +15,23 @@ MAX_FREE = 16
 """Buffers of large frames that wait for the next one: zeros in a new one take as long as a copy."""
 LENGTH = 4
 """Bytes of the length before a frame."""
+
+
+def chained(frame: memoryview) -> Iterator[memoryview]:
+    """The responses in a frame: each says where the next one begins.
+
+    Raises:
+        ProtocolError: One is no message of SMB 2, or says something else.
+    """
+    following = 1
+    while following:
+        if len(frame) < HEADER.size or frame[:4] != MAGIC:
+            raise ProtocolError("the server does not speak SMB 2")
+        following = int.from_bytes(frame[20:24], "little")
+        if following and not HEADER.size <= following < len(frame):
+            raise ProtocolError("a chain of responses is broken")
+        yield frame[:following] if following else frame
+        frame = frame[following:]
 
 
 class FrameBuffer:

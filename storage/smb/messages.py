@@ -111,7 +111,7 @@ _WRITE = struct.Struct("<HHIQ16sIIHHI")
 _WRITTEN = struct.Struct("<HHI")
 
 CLOSE_WITH_ATTRIBUTES = 1
-IS_DIRECTORY, IS_REPARSE_POINT = 0x10, 0x400
+IS_DIRECTORY = 0x10
 
 
 class Attributes(NamedTuple):

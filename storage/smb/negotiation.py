@@ -119,11 +119,6 @@ class Negotiated(msgspec.Struct, frozen=True):
     token: bytes
 
     @property
-    def signing_required(self) -> bool:
-        """Whether the server insists on signatures."""
-        return bool(self.security & SIGNING_REQUIRED)
-
-    @property
     def large_requests(self) -> bool:
         """Whether a request may cost several credits."""
         return bool(self.capabilities & LARGE_MTU)

@@ -146,7 +146,7 @@ class SmbStore:
             return await self._connections.run(work, repeat=repeat)
         except FerryError:
             raise
-        except Exception as error:
+        except Exception as error:  # what is no bug is the server's or the connection's
             from podferry.storage.errors.vendor_fields import is_programming_error  # noqa: PLC0415 - for errors
 
             if is_programming_error(error):

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.storage.smb.frames import BUFFER_BYTES, FrameBuffer
+from podferry.storage.smb.frames import BUFFER_BYTES, FrameBuffer, chained
+from podferry.storage.smb.messages import HEADER, MAGIC
 from podferry.storage.smb.nt_status import ProtocolError
 
 
@@ -49,3 +50,24 @@ def test_a_buffer_that_is_free_is_used_for_the_next_large_frame():
         buffer.reuse(frames[-1])
     assert frames[1].obj is frames[0].obj
     assert frames[2].obj is not frames[0].obj
+
+
+def message(following, size=HEADER.size):
+    """Of SMB 2, in a frame where another one begins `following` bytes later, or none if it is 0."""
+    return (MAGIC + bytes(16) + following.to_bytes(4, "little")).ljust(size, b"x")
+
+
+def test_responses_of_a_chain_come_one_by_one():
+    frame = message(72, 72) + message(0, 80)
+    assert [bytes(one) for one in chained(memoryview(frame))] == [message(72, 72), message(0, 80)]
+
+
+@pytest.mark.parametrize("following", [1, 63, 144, 145, (1 << 32) - 1])
+def test_a_chain_that_continues_nowhere(following):
+    with pytest.raises(ProtocolError, match="chain of responses is broken"):
+        list(chained(memoryview(message(following, 72) + message(0, 72))))
+
+
+def test_a_chain_that_continues_with_something_else():
+    with pytest.raises(ProtocolError, match="does not speak SMB 2"):
+        list(chained(memoryview(message(72, 72) + bytes(72))))
