@@ -17,6 +17,7 @@ from podferry.contract.location_guards import Guards
 from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.errors.translate import StoreLocation, store_error, too_short
 from podferry.storage.http.connector import Connector
+from podferry.storage.http.on_demand_session import OnDemandSession
 from podferry.storage.http.origin_headers import OriginHeaders
 from podferry.storage.http.sent_once import sent_once
 from podferry.storage.network.settings import Network
@@ -42,7 +43,7 @@ class WebSession:
         """Prepare; `allowed_sources` are for the servers that this one redirects to."""
         self._url, self._network, self._limits = url, network, limits
         self._origin_headers = OriginHeaders(url, headers, allowed_sources)
-        self._session: aiohttp.ClientSession | None = None
+        self._session = OnDemandSession(self._open)
 
     @asynccontextmanager
     async def request(
@@ -63,7 +64,7 @@ class WebSession:
             data: The body: bytes, or an asynchronous iterator of bytes.
             redirects: Whether to follow redirections; to other servers without credentials.
         """
-        async with self._opened().request(
+        async with self._session.opened().request(
             method,
             URL(url, encoded=True),
             headers={"Accept-Encoding": "identity", "User-Agent": "podferry", **headers},
@@ -72,24 +73,20 @@ class WebSession:
         ) as response:
             yield response
 
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            limits, proxy = self._limits, self._network.proxies.proxy_for(self._url)
-            self._session = aiohttp.ClientSession(
-                connector=Connector(limit=limits.worker_threads, ssl=tls_context(self._network.ca.pem)),
-                timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=limits.connect_seconds, sock_read=limits.stall_seconds
-                ),
-                middlewares=(self._origin_headers, sent_once),
-                proxy=proxy.url if proxy else None,
-            )
-        return self._session
+    def _open(self) -> aiohttp.ClientSession:
+        limits, proxy = self._limits, self._network.proxies.proxy_for(self._url)
+        return aiohttp.ClientSession(
+            connector=Connector(limit=limits.worker_threads, ssl=tls_context(self._network.ca.pem)),
+            timeout=aiohttp.ClientTimeout(
+                total=None, sock_connect=limits.connect_seconds, sock_read=limits.stall_seconds
+            ),
+            middlewares=(self._origin_headers, sent_once),
+            proxy=proxy.url if proxy else None,
+        )
 
     async def close(self) -> None:
         """Close the connections."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        await self._session.close()
 
 
 class FoundRange(NamedTuple):

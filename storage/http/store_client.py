@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from http.client import HTTPException
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -19,13 +19,11 @@ import msgspec
 from podferry.contract.errors import FerryError
 from podferry.storage.errors.translate import StoreLocation, translate
 from podferry.storage.http.blocking_get import MAX_RESPONSE_BYTES, BlockingGets, Response
+from podferry.storage.http.on_demand_session import OnDemandSession
 from podferry.storage.network.settings import Network
 from podferry.storage.object_names import join
 from podferry.storage.retries import retry_temporary
 from podferry.storage.timeouts_and_limits import Limits
-
-if TYPE_CHECKING:
-    import aiohttp
 
 Buffer = bytes | memoryview
 T = TypeVar("T")
@@ -98,13 +96,12 @@ class StoreClient(ABC):
         self._url = url
         self._prefix = location.uri.key
         self._limits = limits
-        self._session: aiohttp.ClientSession | None = None
+        self._session = OnDemandSession(lambda: _plain_session().open_session(url, network.ca.pem))
         self._gets = BlockingGets(url, network.ca.pem, limits)
         proxy = network.proxies.proxy_for(url)
         self._proxy = proxy.url if proxy else None
         self._answered = False
         self._explain = explain or self._translated
-        self._ca = network.ca.pem
 
     @abstractmethod
     def _signed(self, request: StoreRequest, url: str) -> tuple[str, Mapping[str, str]]:
@@ -143,9 +140,7 @@ class StoreClient(ABC):
     async def close(self) -> None:
         """Close the connections."""
         await self._gets.close()
-        session, self._session = self._session, None  # at once: a request meanwhile opens its own
-        if session is not None:
-            await session.close()
+        await self._session.close()
 
     async def _attempt(self, request: StoreRequest) -> StoreResponse:
         url = self._address(request)
@@ -158,11 +153,9 @@ class StoreClient(ABC):
         return self._checked(StoreResponse(status, found, body.decode(errors="replace")))
 
     async def _by_session(self, request: StoreRequest, url: str, headers: Mapping[str, str]) -> Response:
-        module = import_module("podferry.storage.http.plain_session")  # loads aiohttp: not for a listing
-        if self._session is None:
-            self._session = module.open_session(self._url, self._ca)
-        found: Response = await module.exchange(
-            self._session, request, url, headers, self._proxy, self._limits
+        session = self._session.opened()
+        found: Response = await _plain_session().exchange(
+            session, request, url, headers, self._proxy, self._limits
         )
         return found
 
@@ -173,6 +166,11 @@ class StoreClient(ABC):
     def _address(self, request: StoreRequest) -> str:
         query = self._encoded_query(request.query)
         return f"{self._url}/{quote(join(self._prefix, request.name))}{'?' + query if query else ''}"
+
+
+def _plain_session() -> Any:
+    """Loads aiohttp: not for a listing."""
+    return import_module("podferry.storage.http.plain_session")
 
 
 def _failures() -> tuple[type[Exception], ...]:

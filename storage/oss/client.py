@@ -21,6 +21,7 @@ from yarl import URL
 from podferry.contract.errors import FerryError
 from podferry.storage.errors.translate import store_error, translate
 from podferry.storage.http.blocking_get import MAX_RESPONSE_BYTES
+from podferry.storage.http.on_demand_session import OnDemandSession
 from podferry.storage.http.plain_session import BufferBody, body_of, open_session
 from podferry.storage.http.store_client import Buffer
 from podferry.storage.object_names import join
@@ -63,7 +64,7 @@ class OssClient:
         self.access, self.location = access, access.location
         self._limits = limits
         self._credentials = OssCredentials(access)
-        self._session: aiohttp.ClientSession | None = None
+        self._session = OnDemandSession(lambda: open_session(access.endpoint, access.network.ca.pem))
         proxy = access.network.proxies.proxy_for(access.bucket_url)
         self._proxy = proxy.url if proxy else None
         self._answered = False
@@ -89,9 +90,7 @@ class OssClient:
 
     async def close(self) -> None:
         """Close the connections."""
-        session, self._session = self._session, None  # at once: a request meanwhile opens its own
-        if session is not None:
-            await session.close()
+        await self._session.close()
 
     async def _attempt(self, request: OssRequest) -> OssResponse:
         await self._credentials.prepare()
@@ -105,7 +104,7 @@ class OssClient:
             bucket=self.access.bucket,
             key=key,
         )
-        sender = _Sender(self._open_session(), self._proxy, request, self._limits)
+        sender = _Sender(self._session.opened(), self._proxy, request, self._limits)
         try:
             await self._client.invoke_operation(operation, http_client=sender)
         except oss_exceptions.OperationError as error:
@@ -146,11 +145,6 @@ class OssClient:
         keys = self._credentials.current
         assert keys is not None, "each attempt prepares them"  # noqa: S101
         return oss_credentials.Credentials(keys.access_key_id, keys.access_key_secret, keys.security_token)
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = open_session(self.access.endpoint, self.access.network.ca.pem)
-        return self._session
 
 
 _NO_SENDER = object()

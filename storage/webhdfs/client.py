@@ -19,6 +19,7 @@ from podferry.contract.location_guards import is_metadata_service
 from podferry.storage.errors.translate import StoreLocation, translate
 from podferry.storage.hadoop.errors import hadoop_error
 from podferry.storage.http.connector import Connector
+from podferry.storage.http.on_demand_session import OnDemandSession
 from podferry.storage.http.sent_once import sent_once
 from podferry.storage.network.settings import Network
 from podferry.storage.network.tls import tls_context
@@ -61,7 +62,7 @@ class WebHdfsClient:
     def __init__(self, access: WebHdfsAccess) -> None:
         self._access = access
         self._active = 0
-        self._session: aiohttp.ClientSession | None = None
+        self._session = OnDemandSession(self._open)
 
     async def call(self, method: str, path: str, op: str, **parameters: str) -> dict[str, Any]:
         """The JSON of the NameNode's response, or empty. Failures that may pass are retried."""
@@ -107,7 +108,7 @@ class WebHdfsClient:
         if body is not None:
             kwargs |= {"data": body, "headers": {"Content-Type": "application/octet-stream"}}
         try:
-            async with self._opened().request(
+            async with self._session.opened().request(
                 method, URL(url, encoded=True), allow_redirects=False, **kwargs
             ) as response:
                 if response.status >= 400:
@@ -128,25 +129,20 @@ class WebHdfsClient:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
+        await self._session.close()
 
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            limits, network = self._access.limits, self._access.network
-            timeout = aiohttp.ClientTimeout(
-                total=None, sock_connect=limits.connect_seconds, sock_read=limits.stall_seconds
-            )
-            tls = tls_context(network.ca.pem)
-            connector = Connector(limit_per_host=CONNECTIONS, ssl=tls)
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                timeout=timeout,
-                auto_decompress=False,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                middlewares=(sent_once,),
-            )
-        return self._session
+    def _open(self) -> aiohttp.ClientSession:
+        limits, tls = self._access.limits, tls_context(self._access.network.ca.pem)
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=limits.connect_seconds, sock_read=limits.stall_seconds
+        )
+        return aiohttp.ClientSession(
+            connector=Connector(limit_per_host=CONNECTIONS, ssl=tls),
+            timeout=timeout,
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            middlewares=(sent_once,),
+        )
 
     def _url(self, base: str, path: str, op: str, parameters: Mapping[str, str]) -> str:
         query = urlencode({"op": op, **self._access.identity, **parameters}, quote_via=quote)
