@@ -91,7 +91,7 @@ def _read(settings: Mapping[str, str], variables: Variables, declared: Declared)
     values, problems = _values(settings, variables, declared)
     carried, conflicts = carried_selections(values)
     conflicts += cross_field_problems(settings, values)
-    InvalidSpec.raise_any([*_unknown(settings), *problems, *conflicts])
+    InvalidSpec.raise_any(map(_without_secrets, (*_unknown(settings), *problems, *conflicts)))
     return _spec(values | carried)
 
 
@@ -100,7 +100,7 @@ def value_problems(
 ) -> list[Problem]:
     """What is wrong with each annotation by itself: others may be elsewhere, as in a part of a template."""
     settings = settings_of(annotations)
-    return [*_unknown(settings), *_values(settings, variables, declared)[1]]
+    return [*map(_without_secrets, (*_unknown(settings), *_values(settings, variables, declared)[1]))]
 
 
 def settings_of(annotations: Mapping[str, str]) -> dict[str, str]:
@@ -110,6 +110,11 @@ def settings_of(annotations: Mapping[str, str]) -> dict[str, str]:
         for key, text in annotations.items()
         if key.startswith(PREFIX) and key[PREFIX_LENGTH:] not in STAMPS
     }
+
+
+def _without_secrets(problem: Problem) -> Problem:
+    """A value under a misspelled key, or under one that has no effect, may have a password as well."""
+    return Problem(problem.what, hide_secrets(problem.measured), hide_secrets(problem.remedy))
 
 
 def _unknown(settings: Mapping[str, str]) -> list[Problem]:

@@ -71,6 +71,10 @@ def test_hostile_texts_take_no_time(text: str) -> None:
         {"outputs": "SMB://me:pa55@nas/x"},
         {"dataset": "s3://data/x", "endpoint": "https://me:pa55@store"},
         {"dataset": "s3://data/x", "endpoint": "https://store/?token=pa55"},
+        {"datset": "sftp://me:pa55@nas/x"},
+        {"dataset.B_": "sftp://me:pa55@nas/x"},
+        {"restore": "sftp://me:pa55@nas/x"},
+        {"dataset": "s3://data/x", "output-path": "sftp://me:pa55@nas/x"},
     ],
 )
 def test_no_message_about_an_annotation_shows_a_secret(settings: dict[str, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from podferry.contract.code_version import UNKNOWN_CODE, CodeVersion, code_of_container
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.hidden_secrets import hide_secrets
 from podferry.contract.pod_owner import KFP
 from podferry.contract.spec import PREFIX
 from podferry.contract.suggest import did_you_mean
@@ -45,7 +46,7 @@ def training_container_of(pod: Json, requested: str | None, kind: str) -> int:
         at = container_index(containers, requested)
         if at is None:
             what = f"{PREFIX}container names a container that the pod does not have"
-            raise InvalidSpec.of(what, repr(requested), did_you_mean(requested, names, listed))
+            raise InvalidSpec.of(what, hide_secrets(repr(requested)), did_you_mean(requested, names, listed))
         return at
     for name in (NAMED_BY_KIND.get(kind), annotations_of(pod).get(DEFAULT_CONTAINER)):
         at = container_index(containers, name) if name else None

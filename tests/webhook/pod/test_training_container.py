@@ -56,3 +56,9 @@ def test_problems_only_if_the_containers_are_known() -> None:
     assert "2 containers: a, b" in str(problem)
     assert container_problems(two, "b", "pod") == ()
     assert container_problems({}, None, "pod") == ()
+
+
+def test_a_password_in_the_place_of_a_name_is_not_shown() -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        training_container_of(pod_of("train"), "sftp://me:pa55@nas/x", "Job")
+    assert "pa55" not in str(caught.value)
