@@ -176,6 +176,13 @@ def test_lineages_that_users_may_write(text: str) -> None:
     assert lineage_problem(text) is None
 
 
+def test_a_password_is_not_suggested() -> None:
+    problem = lineage_problem("sftp://me:pw55@nas/x")
+    assert problem is not None
+    assert "pw55" not in str(problem)
+    assert "sftp---me" in str(problem)
+
+
 @pytest.mark.parametrize("text", ["", ".podferry", "..", "a/b", "Digits", "a b", "a\n", "ä", "0" * 201])
 def test_lineages_that_users_may_not_write(text: str) -> None:
     problem = lineage_problem(text)
