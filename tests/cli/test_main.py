@@ -35,13 +35,14 @@ def test_an_agent_loads_what_its_data_needs_and_no_more():
     command = [sys.executable, "-X", "importtime", "-m", "podferry.cli.main", "agent", "--worker", "--help"]
     stderr = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     loaded = {line.rpartition("|")[2].strip() for line in stderr.splitlines()}
-    assert "podferry.sidecar.dataset.all_datasets_job" in loaded
+    assert "podferry.sidecar.agent.worker" in loaded
     assert (
         not {
             "aiohttp",
             "prometheus_client",
             "rich.console",
             "podferry.sidecar.checkpoint.pipeline.checkpoint_job",
+            "podferry.sidecar.dataset.all_datasets_job",
             "podferry.sidecar.outputs.output_job",
         }
         & loaded
