@@ -21,6 +21,8 @@ from podferry.storage.webdav.client import LOCKED, DavClient
 
 WAIT_SECONDS = 0.05
 """Until the next attempt, where another one holds the lock."""
+FAILED = 500
+"""WsgiDAV's status for a lock on a file that is gone when it looks for it."""
 EXCLUSIVE = (
     b'<?xml version="1.0" encoding="utf-8"?><lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope>'
     b"<locktype><write/></locktype><owner>podferry</owner></lockinfo>"
@@ -48,14 +50,24 @@ class DavLocks:
         """
         file = lock_name(name)
         async with asyncio.timeout(self._client.limits.request_seconds):
-            token = await self.take(file)
+            token = await self._try_take(file)
             while not token:
                 await asyncio.sleep(WAIT_SECONDS)
-                token = await self.take(file)
+                token = await self._try_take(file)
         try:
             yield
         finally:
             await self.release(file, token)
+
+    async def _try_take(self, file: str) -> str:
+        """As `take`; once more, if the server fails while another one removes the lock's file."""
+        try:
+            return await self.take(file)
+        except aiohttp.ClientResponseError as error:
+            if error.status != FAILED:
+                raise
+        await asyncio.sleep(WAIT_SECONDS)
+        return await self.take(file)
 
     async def take(self, file: str) -> str:
         """The token of a new lock, empty if somebody holds one."""

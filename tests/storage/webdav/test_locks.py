@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import aiohttp
 import pytest
 from aiohttp import web
 
@@ -31,6 +32,21 @@ def test_each_name_has_a_lock_that_no_listing_shows() -> None:
     assert lock_name("a/b") != lock_name("a/c")
     assert lock_name("a/b").startswith("a/")
     assert is_temporary(lock_name("a/b"))
+
+
+async def test_a_server_that_fails_while_a_lock_is_removed_is_asked_once_more(served: DavServer) -> None:
+    statuses = [500]
+
+    async def locks(request: web.Request) -> web.Response:
+        return web.Response(status=statuses.pop()) if statuses else await served.lock(request)
+
+    served.answers["LOCK"] = locks
+    async with served.locking.holding("a"):
+        assert len(served.locks) == 1
+    statuses += [500, 500]
+    with pytest.raises(aiohttp.ClientResponseError, match="500"):
+        async with served.locking.holding("a"):
+            pass
 
 
 async def test_the_second_waits_for_the_first(served: DavServer) -> None:
