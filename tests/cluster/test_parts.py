@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import tarfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from tests.cluster.archive import docker_archive
 from tests.cluster.cluster import Cluster, choose, documents
 from tests.cluster.existing import ExistingCluster
 from tests.cluster.files import write_atomically
-from tests.cluster.image import Recipe, pip_config
+from tests.cluster.image import Recipe, outdated, pip_config
 from tests.cluster.kind import Kind
 from tests.cluster.layout import Layout, on_overlay
 from tests.cluster.node import Node
@@ -241,6 +242,14 @@ install.user='true'
         "index-url = https://mirror.example/simple",
         "timeout = 180",
     ]
+
+
+def test_images_are_outdated_after_a_day_and_the_oldest_go_first() -> None:
+    lines = [f"id{day}  2026-11-{day:02} 03:28:29.041097539 +0000 UTC" for day in range(1, 13)]
+    now = datetime(2026, 11, 12, 4, tzinfo=UTC)
+    assert outdated("\n".join(lines), now) == ["id1", "id2", "id3", "id4", "id5"]
+    assert outdated("\n".join(lines[9:]) + "\n", now) == ["id10", "id11"]
+    assert outdated("\n", now) == []
 
 
 def test_an_images_layer_is_named_by_its_content(tmp_path: Path) -> None:
