@@ -19,6 +19,7 @@ from podferry.cli.options.store_options import (
 from podferry.cli.output import output_option, print_json
 from podferry.contract.manifest import printable
 from podferry.contract.quantity import count_of, format_bytes
+from podferry.contract.spec import Shard
 from podferry.sidecar.control.progress_bar import progress_bar
 from podferry.sidecar.dataset.selection import Selection
 from podferry.sidecar.runtime.log_setup import configure_unless_done
@@ -30,7 +31,7 @@ from podferry.sidecar.sync.sync import Sync, SyncPreview, SyncResult
 @click.command("sync")
 @click.argument("source")
 @click.argument("destination")
-@selection_options(shard=False)
+@selection_options()
 @click.option("--delete", is_flag=True, help="Remove files that the source no longer has.")
 @click.option("--unpack", is_flag=True, help="Write the members of archives instead of the archives.")
 @click.option("--size-only", is_flag=True, help="Files of equal size count as equal.")
@@ -43,6 +44,7 @@ def sync(
     destination: str,
     include: tuple[tuple[str, ...], ...],
     exclude: tuple[tuple[str, ...], ...],
+    shard: Shard | None,
     dry_run: bool,
     output: str,
     **others: Any,
@@ -50,12 +52,13 @@ def sync(
     """Make DESTINATION equal to the dataset SOURCE.
 
     Moves only files that differ, each whole. If interrupted, run the same command again to resume: what was
-    moved is not moved again. Both places are URIs or local directories.
+    moved is not moved again. Both places are URIs or local directories. With --shard, several processes
+    share the work.
     """
     configure_unless_done()
     reference, target = parse_dataset(source), parse_location(destination)
     flags = {name: others.pop(name) for name in ("delete", "unpack", "size_only")}
-    options = SyncOptions(Selection(sum(include, ()), sum(exclude, ())), **flags)
+    options = SyncOptions(Selection(sum(include, ()), sum(exclude, ())), share=shard, **flags)
     configs = store_configs(reference.uri, target, others)
     if dry_run:
         return _print_preview(asyncio.run(Sync(reference, target, *configs, options).preview()), output)

@@ -11,7 +11,7 @@ from podferry.contract.destination.sync_record import SyncedArchive
 from podferry.contract.errors import Changed, FerryError, InvalidSpec, NotFound, Problem, Refused
 from podferry.contract.manifest import Entry, first_names
 from podferry.contract.pack import INDEX
-from podferry.contract.spec import Unpack
+from podferry.contract.spec import Shard, Unpack
 from podferry.sidecar.archive.unpack_rules import Archive, archives_of
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.selection import SelectedDataset, Selection, open_selected
@@ -20,6 +20,7 @@ from podferry.sidecar.runtime.retry import retry
 from podferry.sidecar.sync.plan import Records, Removal, SyncPlan, plan_removals, plan_sync, proven
 from podferry.sidecar.sync.preconditions import unfit_names
 from podferry.sidecar.sync.record_log import RecordLog
+from podferry.sidecar.sync.share import take_share
 from podferry.storage.listing.by_directory import list_entries
 from podferry.storage.listing.dataset import check_frozen
 from podferry.storage.store import Store, StoreConfig
@@ -36,6 +37,7 @@ class SyncOptions(msgspec.Struct, frozen=True):
         delete: Remove files at the destination that the source no longer has.
         unpack: Write the members of archives instead of the archives.
         size_only: Files of equal size count as equal.
+        share: Which files this process moves, if several sync together; None for all.
         settings: Attempts, and the length of a range of a large file.
     """
 
@@ -43,6 +45,7 @@ class SyncOptions(msgspec.Struct, frozen=True):
     delete: bool = False
     unpack: bool = False
     size_only: bool = False
+    share: Shard | None = None
     settings: PrefetchSettings = PrefetchSettings()
 
 
@@ -83,7 +86,11 @@ class Comparison(msgspec.Struct, frozen=True):
         unpacked = (member.name for archive in members.values() for member in archive.members)
         globs = (selection.include, selection.exclude)
         return plan_removals(
-            (*plain, *kept, *unpacked), self.listed, self.there.values(), self.records, globs
+            (*plain, *kept, *unpacked, *self.plan.others),
+            self.listed,
+            self.there.values(),
+            self.records,
+            globs,
         )
 
     async def check_gone(self, removals: Iterable[Removal], attempts: int) -> None:
@@ -128,11 +135,13 @@ async def compare(source: Reference, target: Store, config: StoreConfig, options
         entries = dataset.manifest.entries
         InvalidSpec.raise_any(_delete_problems(source, dataset, options))
         Refused.raise_any(unfit_names((entry.name for entry in entries), target.uri))
-        there = {entry.name: entry for entry in await retry(attempts, lambda: list_entries(target))}
         log = RecordLog(target, str(source.uri), attempts)
+        # Before the list: what another process has recorded is there by then, and its record can be merged.
         records = await log.load()
+        there = {entry.name: entry for entry in await retry(attempts, lambda: list_entries(target))}
         files, archives = _divide(entries, unpack=options.unpack)
         plan = plan_sync(files, archives, there, records, size_only=options.size_only)
+        plan = take_share(plan, options.share)
     except FerryError:
         await dataset.store.close()
         raise

@@ -58,12 +58,14 @@ class SyncPlan(msgspec.Struct, frozen=True):
         unpacks: Archives to unpack, sorted by name.
         kept: Files that the destination has, equal to those of the source.
         kept_archives: Archives whose members it has.
+        others: Names that other processes of the same sync move.
     """
 
     moves: tuple[Move, ...]
     unpacks: tuple[Archive, ...] = ()
     kept: tuple[Entry, ...] = ()
     kept_archives: tuple[SyncedArchive, ...] = ()
+    others: frozenset[str] = frozenset()
 
     @property
     def kept_names(self) -> frozenset[str]:

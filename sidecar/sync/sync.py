@@ -6,6 +6,8 @@
     3. remove     what the source no longer has, if asked; only after everything was moved
     4. merge      one record of all that is equal
 
+Several processes may share a sync (`share`): each moves its own files, the first one removes and merges.
+
 A sync that was killed is repeated: what it has moved is recorded, but for the last seconds. If the source
 changes meanwhile, files are not mixed: the next round lists it again.
 """
@@ -13,7 +15,7 @@ changes meanwhile, files are not mixed: the next round lists it again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +33,7 @@ from podferry.sidecar.sync.comparison import Comparison, SyncOptions, compare
 from podferry.sidecar.sync.empty_directories import remove_empty_directories
 from podferry.sidecar.sync.plan import Removal, SyncPlan, in_the_way
 from podferry.sidecar.sync.preconditions import place_problems
+from podferry.sidecar.sync.share import in_share, is_leader
 from podferry.sidecar.sync.transfer import OnProgress, Transfer
 from podferry.storage.factory import open_store, server_copy_between
 from podferry.storage.server_copy import ServerCopy
@@ -91,7 +94,8 @@ class Sync:
         options: SyncOptions = SyncOptions(),  # noqa: B008
         on_progress: OnProgress = lambda done, total: None,
     ) -> None:
-        InvalidSpec.raise_any(place_problems(_without_links(source.uri), _without_links(destination)))
+        problems = place_problems(_without_links(source.uri), _without_links(destination))
+        InvalidSpec.raise_any([*problems, *_share_problems(options)])
         given = options.selection
         selection = Selection(*selection_of(source, given.include, given.exclude))
         self._source, self._destination = source, destination
@@ -108,7 +112,8 @@ class Sync:
             found = await compare(self._source, target, self._source_config, self._options)
             try:
                 archives = _former_archives(found) | _kept_archives(found)
-                return SyncPreview(found.plan, self._removals(found, archives))
+                removals = self._removals(found, archives) if is_leader(self._options.share) else ()
+                return SyncPreview(found.plan, removals)
             finally:
                 await found.dataset.store.close()
         finally:
@@ -138,9 +143,10 @@ class Sync:
             transfer = await self._transfer(found)
             if transfer.changed and not last:
                 return False
-            self._result.kept = len(found.plan.kept_names - set(self._result.moved))
+            kept = found.plan.kept_names - set(self._result.moved)
+            self._result.kept = len(in_share(kept, self._options.share))
             self._result.problems = transfer.problems()
-            if not self._result.problems:
+            if is_leader(self._options.share) and not self._result.problems:
                 await self._finish(found, transfer, gone)
             return True
         finally:
@@ -192,6 +198,12 @@ class Sync:
 
     def _removals(self, found: Comparison, archives: dict[str, SyncedArchive]) -> tuple[Removal, ...]:
         return found.removals(archives, self._options.selection) if self._options.delete else ()
+
+
+def _share_problems(options: SyncOptions) -> Iterator[Problem]:
+    if options.share is not None and options.unpack:
+        remedy = "Leave out one of --shard and --unpack"
+        yield Problem("archives are not unpacked by several processes at once", "", remedy)
 
 
 def _without_links(place: Uri) -> Uri:

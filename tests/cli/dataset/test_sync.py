@@ -46,6 +46,14 @@ def test_only_what_differs_is_moved(podferry, tree, elsewhere):
     assert "copy/b.bin" not in elsewhere.objects
 
 
+def test_several_processes_share_a_sync(podferry, tree, elsewhere):
+    counts = [
+        json.loads(podferry("dataset", "sync", tree, TARGET, "--shard", shard, "-o", "json").out)["moved"]
+        for shard in ("0/2", "1/2", "0/2")
+    ]
+    assert (sum(counts), counts[2]) == (3, 0)
+
+
 def test_a_dry_run_prints_the_plan_and_moves_nothing(podferry, tree, elsewhere):
     podferry("dataset", "sync", tree, TARGET, "--include", "*.bin")
     (tree / "a.bin").write_text("other")
