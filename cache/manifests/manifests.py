@@ -17,6 +17,7 @@ from podferry.contract.cache_api import (
     READERS_ANNOTATION,
     SOURCE_ANNOTATION,
 )
+from podferry.contract.claims import CLAIMS_DIR, claims_of
 from podferry.contract.memory_sum import memory_sum
 from podferry.contract.quantity import exact_quantity
 from podferry.contract.spec import Medium
@@ -28,7 +29,7 @@ ROLE = "podferry-cache"
 """The ClusterRole that lets a holder review tokens, and nothing else."""
 STAGE_DIR, SECRET_DIR = "/podferry/held", "/podferry/secret"
 FILES_DIR = f"{STAGE_DIR}/files"
-HELD, SECRET, TOKEN, TEMPORARY = "held", "secret", "token", "tmp"
+HELD, SECRET, TOKEN, TEMPORARY, CLAIM = "held", "secret", "token", "tmp", "claim"
 TOKEN_DIR, TOKEN_FILE = "/podferry/token", "token"
 TOKEN_SECONDS = 600
 """For which a token is valid, at least: what Kubernetes allows. The kubelet renews it."""
@@ -136,6 +137,10 @@ def _pod_spec(spec: CacheSpec) -> Json:
         ]
     if secret:
         volumes.append({"name": SECRET, "secret": {"secretName": secret, "optional": True}})
+    volumes += (  # read-only here, too: the kubelet does not change the owner of files then
+        {"name": CLAIM, "persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
+        for claim in claims_of(spec.ferry)
+    )
     if spec.nodes > 1:
         token = {"path": TOKEN_FILE, "audience": AUDIENCE, "expirationSeconds": TOKEN_SECONDS}
         volumes.append({"name": TOKEN, "projected": {"sources": [{"serviceAccountToken": token}]}})
@@ -179,6 +184,10 @@ def _container(spec: CacheSpec) -> Json:
         mounts.append({"name": TEMPORARY, "mountPath": TEMPORARY_DIR})
     if access.secret:
         mounts.append({"name": SECRET, "mountPath": SECRET_DIR, "readOnly": True})
+    mounts += (
+        {"name": CLAIM, "mountPath": f"{CLAIMS_DIR}/{claim}", "readOnly": True}
+        for claim in claims_of(spec.ferry)
+    )
     if spec.nodes > 1:
         mounts.append({"name": TOKEN, "mountPath": TOKEN_DIR, "readOnly": True})
         peers = {"service": spec.object_name, "holders": spec.nodes, "token": f"{TOKEN_DIR}/{TOKEN_FILE}"}

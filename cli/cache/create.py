@@ -13,6 +13,7 @@ from podferry.cache.manifests.cache_file import CacheFile, read_cache_file
 from podferry.cache.manifests.cache_spec import CacheSpec, parse_cache_name, parse_node_directory
 from podferry.cache.manifests.manifests import manifests
 from podferry.cache.manifests.shared_volumes import sharing_namespaces
+from podferry.cache.manifests.source_problems import source_problems
 from podferry.cli.cache.cache_args import NAMESPACE
 from podferry.cli.options.param_types import ParsedParam
 from podferry.cli.yaml_documents import read_documents, read_text
@@ -110,7 +111,9 @@ def _spec(values: Mapping[str, Any]) -> CacheSpec:
     InvalidSpec.raise_any(_missing(values))
     access = Access(*(values.get(name) for name in ACCESS))
     rest = {name: value for name, value in values.items() if name not in ACCESS}
-    return CacheSpec(**{**rest, "source": str(values["source"]), "access": access})
+    spec = CacheSpec(**{**rest, "source": str(values["source"]), "access": access})
+    InvalidSpec.raise_any(source_problems(spec))
+    return spec
 
 
 def _missing(values: Mapping[str, Any]) -> Iterator[Problem]:

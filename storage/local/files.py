@@ -18,6 +18,10 @@ from podferry.storage.object_names import temporary_name
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 """How file systems refuse hard links that they do not have. Source: link(2); FUSE answers ENOSYS."""
 
+JUICEFS_NAMES = frozenset({".accesslog", ".config", ".control", ".stats", ".trash"})
+JUICEFS_INODES = 0x7FFFFFFF00000000
+"""The smallest number of JuiceFS's own files. Source: juicefs, `pkg/vfs/internal.go`, `minInternalNode`."""
+
 
 def check_root_directory(uri: Uri, directory: Path) -> None:
     """Check that the first directory of the path exists: it counts as the bucket.
@@ -46,6 +50,11 @@ def check_inside(path: Path, mount: Path) -> None:
     if not f"{target}/".startswith(f"{os.path.realpath(mount)}/"):
         remedy = "Link to a path in the volume, relative to the link, or copy the target there"
         raise Refused.of(f"{path} is a link out of the claim", f"to {target}", remedy)
+
+
+def is_of_juicefs(item: os.DirEntry[str]) -> bool:
+    """Whether JuiceFS itself shows this in its top directory: it is no data, and root alone may read it."""
+    return item.name in JUICEFS_NAMES and item.inode() >= JUICEFS_INODES
 
 
 def make_parents(location: StoreLocation, name: str, target: Path) -> None:

@@ -27,6 +27,7 @@ from podferry.storage.errors.translate import StoreLocation, check_listed, too_s
 from podferry.storage.local.files import (
     check_inside,
     check_root_directory,
+    is_of_juicefs,
     publish_file,
     read_exactly,
     remove_file,
@@ -182,7 +183,7 @@ def _scan(path: Path, claim: Path | None) -> list[os.DirEntry[str]]:
     """What is in a directory; of a claim, without links that lead out of it."""
     try:
         with os.scandir(path) as items:
-            found = sorted(items, key=lambda item: item.name)
+            found = sorted((item for item in items if not is_of_juicefs(item)), key=lambda item: item.name)
     except (FileNotFoundError, NotADirectoryError):
         return []
     for item in found:

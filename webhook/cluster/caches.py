@@ -18,6 +18,7 @@ from podferry.contract.cache_api import (
     READERS_ANNOTATION,
     SOURCE_ANNOTATION,
 )
+from podferry.contract.claims import SCHEME as CLAIM_SCHEME
 from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.errors import FerryError, InvalidSpec
 from podferry.webhook.cluster.failure_log import FailureLog
@@ -87,7 +88,9 @@ class Caches:
 
     def _shared_with(self, namespace: str) -> Iterator[KnownCache]:
         for one in self._shared:
-            if one.cache.namespace != namespace and any(fnmatchcase(namespace, glob) for glob in one.readers):
+            if one.cache.namespace == namespace or one.cache.source.startswith(f"{CLAIM_SCHEME}://"):
+                continue  # a claim's name is that of another claim in another namespace
+            if any(fnmatchcase(namespace, glob) for glob in one.readers):
                 yield one.cache
 
     async def refresh(self) -> None:

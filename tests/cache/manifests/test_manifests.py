@@ -22,6 +22,7 @@ SPECS = {
         readers=("team-a", "lab-*"),
         shared="/var/lib/podferry",
     ),
+    "claim": CacheSpec("digits", "team-a", "pvc://datasets/digits", 1 << 30, "podferry:0.1.0", nodes=2),
     "everything": CacheSpec(
         "digits",
         "podferry",

@@ -1,4 +1,5 @@
 import os
+from types import SimpleNamespace
 
 import pytest
 
@@ -7,6 +8,7 @@ from podferry.contract.uri import parse_uri
 from podferry.storage.errors.translate import StoreLocation
 from podferry.storage.local.files import (
     check_root_directory,
+    is_of_juicefs,
     make_parents,
     read_exactly,
     remove_file,
@@ -74,3 +76,17 @@ def test_a_missing_file_is_removed_already(tmp_path):
     for path in ("file", "file", "no/such/file"):
         remove_file(tmp_path / path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "inode", "expected"),
+    [
+        (".stats", 0x7FFFFFFF00000003, True),
+        (".trash", 0x7FFFFFFF10000000, True),
+        (".stats", 8, False),
+        ("stats", 0x7FFFFFFF00000003, False),
+    ],
+)
+def test_files_of_juicefs_are_known_by_name_and_inode(name, inode, expected):
+    """The numbers are those of a mount; tests/servers/test_juicefs.py lists one."""
+    assert is_of_juicefs(SimpleNamespace(name=name, inode=lambda: inode)) is expected

@@ -42,6 +42,15 @@ async def test_a_namespace_sees_its_own_and_those_that_the_administrator_shares(
     assert [one.name for one in caches.visible_in("podferry")] == ["shared"]
 
 
+async def test_a_cache_of_a_claim_serves_its_namespace_alone(memory_cluster: MemoryCluster) -> None:
+    source = {"podferry.io/source": "pvc://datasets/digits", "podferry.io/readers": "team-a"}
+    memory_cluster.services = [service("podferry", annotations=source)]
+    caches = Caches(memory_cluster)
+    await caches.refresh()
+    assert [one.name for one in caches.visible_in("podferry")] == ["digits"]
+    assert caches.visible_in("team-a") == ()
+
+
 def volume(name: str, phase: str = "Bound") -> dict[str, Any]:
     return {"metadata": {"name": name, "labels": {LABEL: "shared"}}, "status": {"phase": phase}}
 
