@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from types import ModuleType
 
 
 def program() -> None:
@@ -24,11 +25,25 @@ def program() -> None:
 
 
 def _load_msgspec() -> None:
-    """Import msgspec without typing_extensions: `typing` has what it needs, and 3 ms less are spent."""
-    if "typing_extensions" in sys.modules:
+    """Import msgspec without what it hardly needs: 5 ms less are spent.
+
+    `typing` has what it takes from typing_extensions. It also imports uuid, which asks `platform` for the
+    name of the system and nothing else.
+    """
+    if {"typing_extensions", "platform", "msgspec"} & sys.modules.keys():
         return
     sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # makes its import fail
+    sys.modules["platform"] = _Platform("platform")
     try:
         import msgspec  # noqa: F401, PLC0415
     finally:
-        del sys.modules["typing_extensions"]
+        del sys.modules["typing_extensions"], sys.modules["platform"]
+
+
+class _Platform(ModuleType):
+    """Takes the place of `platform` for uuid."""
+
+    @staticmethod
+    def system() -> str:
+        """See `platform.system`."""
+        return os.uname().sysname

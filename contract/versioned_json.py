@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Callable
 from typing import TypeVar
@@ -62,6 +61,8 @@ def encode_json(document: msgspec.Struct) -> bytes:
     try:
         return msgspec.json.encode(document)
     except UnicodeEncodeError:
+        import json  # noqa: PLC0415 - for nearly no document
+
         return json.dumps(msgspec.to_builtins(document), ensure_ascii=False).encode(errors="replace")
 
 

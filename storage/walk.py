@@ -7,7 +7,8 @@ be read is an error: a dataset without it would look complete.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from podferry.contract.errors import Corrupt, NotFound, Unavailable
 from podferry.contract.manifest import Entry
@@ -19,8 +20,7 @@ MAX_DEPTH = 100
 """Levels of directories. A file server stops at its longest path; a web server may invent pages for ever."""
 
 
-@dataclass(frozen=True, slots=True)
-class Directory:
+class Directory(msgspec.Struct, frozen=True):
     """What is directly in a directory. Names are relative to the store.
 
     Attributes:

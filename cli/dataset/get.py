@@ -19,7 +19,7 @@ from podferry.contract.quantity import format_bytes
 from podferry.contract.status import AgentPhase, DatasetStatus, Status
 from podferry.sidecar.config.local_path import ensure_dir, sibling_dir
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.control.command_options import add_options
+from podferry.sidecar.control.command_options import HelpFormatter, add_options
 from podferry.sidecar.control.progress_bar import PrefetchBars, prefetch_bars
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
 from podferry.sidecar.dataset.fit_check import fit_problems
@@ -68,7 +68,9 @@ def summary(status: DatasetStatus, seconds: float) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(PROGRAM, description=DESCRIPTION, allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        PROGRAM, description=DESCRIPTION, allow_abbrev=False, formatter_class=HelpFormatter
+    )
     return add_options(parser, *OPTIONS_OF_GET)
 
 

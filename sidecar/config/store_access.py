@@ -11,7 +11,6 @@ import msgspec
 
 from podferry.contract.errors import CredentialsMissing, Problem, Refused
 from podferry.contract.location_guards import LocationGuards
-from podferry.contract.secret_endpoints import endpoint_problems, secret_endpoint_problems
 from podferry.contract.spec import Access
 from podferry.storage.credentials.sources import config_from_directory, config_from_environment
 from podferry.storage.network.proxies import read_proxies
@@ -36,6 +35,9 @@ def store_config(
     if config.network.proxies.ignored:
         _warn_of(config.network.proxies.ignored)
     if secret_dir and guards is not None:
+        # Imported here, as its many expressions: nothing outside Kubernetes needs them.
+        from podferry.contract.secret_endpoints import secret_endpoint_problems  # noqa: PLC0415
+
         found = (
             *secret_endpoint_problems(config.credentials, guards.endpoints),
             *_proxy_problems(config, guards),
@@ -48,6 +50,8 @@ def store_config(
 
 def _proxy_problems(config: StoreConfig, guards: LocationGuards) -> Iterator[Problem]:
     """Proxies of a Secret, which see what endpoints see; those of the policy may have a password there."""
+    from podferry.contract.secret_endpoints import endpoint_problems  # noqa: PLC0415 - as above
+
     given, own = (config.network.proxies, read_proxies(os.environ))
     known = {str(own.http), str(own.https)}
     for proxy in sorted({str(one) for one in (given.http, given.https) if one} - known):

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,8 @@ def _endpoint(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
+COLUMNS, COLUMNS_FREE = 80, 2
+"""Of a line of help: where there is no terminal, and how many argparse leaves free."""
 OPTIONS = {
     "--agent": ("URL", f"URL of the agent  [default: ${AGENT_VARIABLE}]"),
     "--termination-log": ("FILE", "existing file that receives the reason of a failure"),
@@ -59,6 +63,23 @@ PARSING: Mapping[str, Mapping[str, Any]] = {
     "--cache": {"type": _endpoint},
 }
 """More arguments of `argparse.ArgumentParser.add_argument`."""
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """Finds the terminal's width by itself: for each option, argparse asks shutil, which imports codecs."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - COLUMNS_FREE)
+
+
+def _columns() -> int:
+    """As `shutil.get_terminal_size`."""
+    with suppress(KeyError, ValueError):
+        if (columns := int(os.environ["COLUMNS"])) > 0:
+            return columns
+    with suppress(AttributeError, ValueError, OSError):  # no standard output, closed, or no terminal
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or COLUMNS  # type: ignore[union-attr]
+    return COLUMNS
 
 
 def add_options(parser: argparse.ArgumentParser, *names: str) -> argparse.ArgumentParser:

@@ -12,13 +12,14 @@ import argparse
 import sys
 
 from podferry.contract.errors import Unavailable
-from podferry.sidecar.control.command_options import NO_AGENT, add_options
+from podferry.sidecar.control.command_options import NO_AGENT, HelpFormatter, add_options
 from podferry.sidecar.control.http_client import AgentClient
 
 
 def main(arguments: list[str]) -> int:
     """Notify the agent; 0, or 1 if it does not answer."""
-    parser = argparse.ArgumentParser(prog="podferry drain", description="Notify the agent that its pod ends.")
+    description = "Notify the agent that its pod ends."
+    parser = argparse.ArgumentParser("podferry drain", description=description, formatter_class=HelpFormatter)
     options = add_options(parser, "--agent").parse_args(arguments)
     if not options.agent:
         parser.error(NO_AGENT)

@@ -13,7 +13,7 @@ from pathlib import Path
 from podferry.contract.errors import Unavailable
 from podferry.contract.exit_codes import EXIT_NEVER
 from podferry.contract.http_api import RESTORED_FILE_VARIABLE, Gate
-from podferry.sidecar.control.command_options import NO_AGENT, add_options
+from podferry.sidecar.control.command_options import NO_AGENT, HelpFormatter, add_options
 from podferry.sidecar.control.http_client import AgentClient
 from podferry.sidecar.control.restored_file import write_restored
 from podferry.sidecar.control.termination_message import TERMINATION_LOG, leave_message
@@ -24,7 +24,8 @@ REPORT_SECONDS = 10.0
 
 def main(arguments: list[str]) -> int:
     """Wait for the gate; 0 once it is open, `EXIT_NEVER` if retrying cannot help, 1 if it may."""
-    parser = argparse.ArgumentParser(prog="podferry wait", description="Wait until the agent opens the gate.")
+    description = "Wait until the agent opens the gate."
+    parser = argparse.ArgumentParser("podferry wait", description=description, formatter_class=HelpFormatter)
     add_options(parser, "--agent", "--termination-log", "--refused")
     parser.set_defaults(termination_log=TERMINATION_LOG)
     options = parser.parse_args(arguments)

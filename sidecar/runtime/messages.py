@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -48,5 +47,7 @@ def message_line(text: str, colour: str = "") -> str:
 
 def _json_line(text: str, level: str) -> str:
     """The same fields as in the agent's log."""
+    import json  # noqa: PLC0415 - most processes print text
+
     now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     return json.dumps({"event": text.removeprefix("podferry: "), "level": level, "timestamp": now})

@@ -149,6 +149,8 @@ def _netrc_login(text: str, host: str) -> tuple[str, str]:
 
     Source: "The .netrc file", GNU inetutils; macros are skipped, as curl does.
     """
+    if not text:
+        return "", ""
     entries = _netrc_entries(text)
     found = entries.get(f"machine {host}") or entries.get("default") or {}
     return found.get("login", ""), found.get("password", "")

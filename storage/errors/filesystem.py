@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from pathlib import Path
 
 from podferry.contract.errors import (
@@ -58,8 +57,10 @@ def _type_and_remedy(kind: str, number: int | None) -> tuple[type[FerryError], s
 
 
 def _no_space(path: Path, reason: str) -> FerryError:
+    from shutil import disk_usage  # noqa: PLC0415 - it imports codecs
+
     existing = next(above for above in (path, *path.parents) if above.exists())
-    total, _, free = shutil.disk_usage(existing)
+    total, _, free = disk_usage(existing)
     measured = f"{format_bytes(free)} free of {format_bytes(total)}; {reason}"
     remedy = "Free space there, or choose another location"
     return Unavailable.of(f"no space left at {path}", measured, remedy)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -50,8 +49,10 @@ def copy_bytes(source: int, target: int) -> None:
         while os.copy_file_range(source, target, COPY_BYTES):
             pass
     except OSError:  # two file systems, or one that has no such call
+        from shutil import copyfileobj  # noqa: PLC0415 - it imports codecs
+
         os.lseek(source, 0, os.SEEK_SET)
         os.ftruncate(target, 0)
         os.lseek(target, 0, os.SEEK_SET)
         with open(source, "rb", closefd=False) as reader, open(target, "wb", closefd=False) as writer:
-            shutil.copyfileobj(reader, writer, MIB)
+            copyfileobj(reader, writer, MIB)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TypeVar
 from urllib.parse import quote
+
+from msgspec.structs import replace
 
 from podferry.contract.errors import InvalidSpec, Unavailable
 from podferry.contract.manifest import Entry

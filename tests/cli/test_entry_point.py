@@ -48,13 +48,15 @@ LOADED = """
 import sys, types
 import podferry.cli
 main = podferry.cli.main = sys.modules["podferry.cli.main"] = types.ModuleType("podferry.cli.main")
-main.program = lambda: print(*sorted({"msgspec", "typing_extensions"} & sys.modules.keys()))
+names = {"msgspec", "platform", "typing_extensions", "uuid"}
+main.program = lambda: print(*sorted(names & sys.modules.keys()))
 from podferry.cli.entry_point import program
 program()
-import typing_extensions
+import typing_extensions, platform
+assert platform.python_version()
 """
 
 
-def test_msgspec_loads_without_typing_extensions():
+def test_msgspec_loads_without_what_it_hardly_needs():
     done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
-    assert done.stdout == "msgspec\n"
+    assert done.stdout == "msgspec uuid\n"

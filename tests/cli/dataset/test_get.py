@@ -17,9 +17,10 @@ from podferry.storage.memory.store import CONTENTS
 
 HEAVY = (
     *("aiohttp", "awscrt", "click", "fsspec", "http.client", "obstore", "rich", "stamina", "structlog"),
-    *("configparser", "dataclasses", "difflib", "ftplib", "shlex", "yaml"),
+    *("configparser", "dataclasses", "difflib", "ftplib", "json", "shlex", "shutil", "yaml"),
     *("podferry.contract.destination.commit", "podferry.contract.lineage", "podferry.contract.program"),
-    *("podferry.sidecar.config.agent_config", "podferry.storage.errors.vendor_fields"),
+    *("podferry.contract.secret_endpoints", "podferry.sidecar.config.agent_config"),
+    "podferry.storage.errors.vendor_fields",
 )
 """Modules that a plain get does not use: loading them takes longer than the get."""
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 from pathlib import Path
 
 import pytest
 
-from podferry.sidecar.control.command_options import OPTIONS, PARSING, add_options
+from podferry.sidecar.control.command_options import OPTIONS, PARSING, HelpFormatter, add_options
 
 
 def parse(names: list[str], words: list[str]) -> argparse.Namespace:
@@ -33,3 +34,12 @@ def test_the_agent_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -
     assert parse(["--agent"], ["--agent", "http://there"]).agent == "http://there"
     monkeypatch.delenv("PODFERRY_AGENT")
     assert parse(["--agent"], []).agent == ""
+
+
+@pytest.mark.parametrize("columns", ["40", "200", "0", "wide", None])
+def test_help_has_the_width_that_argparse_finds(monkeypatch: pytest.MonkeyPatch, columns: str | None) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    ours, theirs = (each("podferry wait") for each in (HelpFormatter, argparse.HelpFormatter))
+    assert ours._width == theirs._width == shutil.get_terminal_size().columns - 2
