@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from io import FileIO
 
 import xxhash
@@ -21,6 +22,8 @@ def digest_of(file: FileIO) -> str:
 
 def update_from_file(digest: RunningChecksum, file: FileIO) -> None:
     """Add the rest of a file to a digest."""
-    buffer = memoryview(bytearray(CHUNK_BYTES))
+    # To zero a buffer of CHUNK_BYTES takes longer than to read a small file.
+    size = min(CHUNK_BYTES, max(os.fstat(file.fileno()).st_size, 1))
+    buffer = memoryview(bytearray(size))
     while count := file.readinto(buffer):
         digest.update(buffer[:count])
