@@ -8,17 +8,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import Cluster, choose
+from tests.cluster.layout import Layout
 from tests.cluster.process import ClusterError
 
 
-def up(cluster: Cluster, _: argparse.Namespace) -> None:
+def up(_: Cluster, arguments: argparse.Namespace) -> None:
     """Start it, or reuse a running one."""
-    cluster.up()
+    cluster = Cluster(choose(nodes=arguments.nodes)).up()
+    cluster.require_nodes(arguments.nodes)
     inside = " ".join(cluster.backend.inside)
+    name = f"PODFERRY_CLUSTER={Layout.of(nodes=arguments.nodes).name} " if arguments.nodes > 1 else ""
     sys.stdout.write(
         f"kubeconfig: {cluster.kubeconfig}\n"
-        f"kubectl:    python -m tests.cluster kubectl get pods -A\n"
+        f"kubectl:    {name}python -m tests.cluster kubectl get pods -A\n"
         f"            or {' '.join(cluster.backend.kubectl)}\n"
         + (f"network:    {inside} COMMAND\n" if inside else "")
     )
@@ -55,7 +58,9 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m tests.cluster", description="A Kubernetes for end-to-end tests."
     )
     verbs = root.add_subparsers(required=True, metavar="COMMAND")
-    verbs.add_parser("up", help="start the cluster, or reuse the one that runs").set_defaults(act=up)
+    verb = verbs.add_parser("up", help="start the cluster, or reuse the one that runs")
+    verb.add_argument("--nodes", metavar="N", type=int, default=1, help="how many nodes it has; 1 by default")
+    verb.set_defaults(act=up)
     verbs.add_parser("down", help="stop it and remove everything that it left").set_defaults(act=down)
     verbs.add_parser("kubectl", help="run kubectl against it, with all that follows", add_help=False)
     verb = verbs.add_parser("build-image", help="build a Dockerfile into it; BASE is the base image")

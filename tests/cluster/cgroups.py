@@ -15,11 +15,13 @@ def hierarchies() -> list[tuple[Path, str]]:
 
 
 def create(name: str) -> None:
-    """Make the directories, so that a kubelet may use them as its root."""
+    """Make the directories, so that a kubelet may use them as its root. Those above exist."""
     for mount, kind in hierarchies():
         directory = mount / name
         if kind == "cgroup2":
             _delegate(mount)
+        if kind == "cgroup2" and directory.parent != mount:
+            _delegate(directory.parent)
         directory.mkdir(exist_ok=True)
         # Version 1: a cpuset without processors or memory nodes takes no process.
         for setting in ("cpuset.cpus", "cpuset.mems"):

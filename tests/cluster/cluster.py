@@ -47,12 +47,16 @@ class Backend(Protocol):
     def load_image(self, archive: Path) -> None: ...
 
 
-def choose(environment: Mapping[str, str] = os.environ) -> Backend:
-    """The cluster that KUBECONFIG names; else kind, if Docker responds; else our own node."""
+def choose(environment: Mapping[str, str] = os.environ, nodes: int = 1) -> Backend:
+    """The cluster that KUBECONFIG names; else kind, if Docker responds; else our own nodes.
+
+    The first two have the nodes that they have: see `Cluster.require_nodes`.
+    """
     if named := environment.get("KUBECONFIG"):
         return ExistingCluster(Path(named.partition(os.pathsep)[0]))
-    layout = Layout.of(environment)
-    return Kind(layout) if docker_answers() else Node(layout)
+    if docker_answers():
+        return Kind(Layout.of(environment))
+    return Node(Layout.of(environment, nodes=nodes))
 
 
 class Server:
@@ -151,6 +155,19 @@ class Cluster:
                 described = self.kubectl("describe", resource, "-n", namespace)
             raise ClusterError(f"{error}\n{tail(described, 60)}") from error
 
+    def require_nodes(self, count: int) -> list[str]:
+        """The names of the nodes that take ordinary pods.
+
+        Raises:
+            ClusterError: There are fewer than `count`.
+        """
+        nodes = self.get("nodes")["items"]
+        names = [node["metadata"]["name"] for node in nodes if not _is_kept_free(node["spec"])]
+        if len(names) < count:
+            remedy = "add nodes to it, or unset KUBECONFIG and stop Docker to have them started"
+            raise ClusterError(f"the cluster has {len(names)} nodes for pods, not {count}: {remedy}")
+        return names
+
     def set_gpus(self, count: int) -> None:
         """Let every node claim `count` GPUs: an extended resource, which needs no device.
 
@@ -234,6 +251,13 @@ class Cluster:
                 yield
             finally:
                 _enter(home)
+
+
+def _is_kept_free(spec: Object) -> bool:
+    # A node that has just become ready keeps this taint for a moment.
+    taints = [one for one in spec.get("taints", ()) if one["key"] != "node.kubernetes.io/not-ready"]
+    effects = {taint["effect"] for taint in taints}
+    return bool(spec.get("unschedulable")) or not effects.isdisjoint({"NoSchedule", "NoExecute"})
 
 
 def _enter(namespace: IO[bytes]) -> None:

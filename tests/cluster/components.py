@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cluster.layout import API_PORT, GATEWAY, NODE, PODS, SERVICES, Layout
+from tests.cluster.layout import API_PORT, GATEWAY, NODE, PODS, SERVICES, Layout, Member
 
 API_SERVER = "kube-apiserver"
 KUBELET = "kubelet"
@@ -17,16 +17,23 @@ class Component:
     """One long-running part.
 
     Attributes:
-        name: Also names its log.
+        program: Its name.
         command: What runs it.
+        node: Where it runs.
     """
 
-    name: str
+    program: str
     command: Sequence[str]
+    node: str = NODE
+
+    @property
+    def name(self) -> str:
+        """Also names its log."""
+        return self.program if self.node == NODE else f"{self.program}-{self.node}"
 
 
 def control_plane(layout: Layout, binaries: Path) -> list[Component]:
-    """What must run before the others can: the store, the API server, the container runtime."""
+    """What must run before the others can: the store, the API server, each node's container runtime."""
     state = layout.state
     return [
         _component(binaries / "etcd", data_dir=state / "etcd", unsafe_no_fsync=True, log_level="warn"),
@@ -48,8 +55,12 @@ def control_plane(layout: Layout, binaries: Path) -> list[Component]:
             allow_privileged=True,
             kubelet_preferred_address_types="InternalIP",
         ),
-        Component("containerd", ("containerd", "--config", str(state / "containerd.toml"))),
+        *map(_containerd, layout.members),
     ]
+
+
+def _containerd(node: Member) -> Component:
+    return Component("containerd", ("containerd", "--config", str(node.state / "containerd.toml")), node.name)
 
 
 def node_parts(layout: Layout, binaries: Path) -> list[Component]:
@@ -71,11 +82,18 @@ def node_parts(layout: Layout, binaries: Path) -> list[Component]:
             cert_dir=state / "scheduler",
             leader_elect=False,
         ),
+        *(part for node in layout.members for part in _parts_of(node, layout, binaries)),
+    ]
+
+
+def _parts_of(node: Member, layout: Layout, binaries: Path) -> list[Component]:
+    return [
         _component(
             binaries / "kube-proxy",
-            kubeconfig=state / "proxy.kubeconfig",
+            node.name,
+            kubeconfig=layout.state / "proxy.kubeconfig",
             proxy_mode="nftables",
-            hostname_override=NODE,
+            hostname_override=node.name,
             cluster_cidr=PODS,
             # The host's connection tracking is the host's to set: 0 leaves it alone.
             conntrack_max_per_core=0,
@@ -84,12 +102,13 @@ def node_parts(layout: Layout, binaries: Path) -> list[Component]:
         ),
         _component(
             binaries / KUBELET,
-            config=layout.kubelet_config,
-            kubeconfig=state / "node.kubeconfig",
-            hostname_override=NODE,
-            node_ip=GATEWAY,
-            root_dir=state / "kubelet",
-            cert_dir=state / "kubelet" / "pki",
+            node.name,
+            config=node.kubelet_config,
+            kubeconfig=layout.state / f"{node.name}.kubeconfig",
+            hostname_override=node.name,
+            node_ip=node.gateway,
+            root_dir=node.state / "kubelet",
+            cert_dir=node.state / "kubelet" / "pki",
         ),
     ]
 
@@ -99,9 +118,9 @@ def _authenticated(kubeconfig: Path) -> dict[str, Path]:
     return dict.fromkeys(uses, kubeconfig)
 
 
-def _component(binary: Path, **options: str | int | bool | Path) -> Component:
+def _component(binary: Path, node: str = NODE, **options: str | int | bool | Path) -> Component:
     words = [str(binary)]
     for name, value in options.items():
         shown = str(value).lower() if isinstance(value, bool) else str(value)
         words.append(f"--{name.replace('_', '-')}={shown}")
-    return Component(binary.name, tuple(words))
+    return Component(binary.name, tuple(words), node)

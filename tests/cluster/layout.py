@@ -14,10 +14,10 @@ from tests.cluster.process import ClusterError
 
 KUBERNETES = "1.34.4"
 NODE = "node-1"
+MAX_NODES = 16
 
-# Inside the cluster's own network namespace nothing else has addresses, so these may be fixed.
-GATEWAY = "10.244.0.1"  # the node, the bridge, and the servers that tests start for pods
-BRIDGE = "0a:58:0a:f4:00:01"  # locally administered, with the address, as CNI plugins make them
+# Inside the cluster's own network namespaces nothing else has addresses, so these may be fixed.
+GATEWAY = "10.244.0.1"  # the first node, its bridge, and the servers that tests start for pods
 PODS = "10.244.0.0/16"
 SERVICES = "10.96.0.0/16"
 API_PORT = 6443
@@ -31,7 +31,67 @@ GPUS = 4  # what the node claims to have, for the scheduler
 # write there whatever their options say: shims' sockets, /var/lib/cni, /var/lib/kubelet, /var/log/pods.
 COVERED = ("/run", "/var/lib", "/var/log")
 
+_SOCKET = "containerd.sock"
 _SOCKET_LIMIT = 107  # bytes of a Unix socket's path, unix(7)
+
+
+@dataclass(frozen=True)
+class Member:
+    """One node of a cluster: its name, addresses and paths.
+
+    Attributes:
+        number: 1 for the first.
+        cluster_state: The cluster's state directory.
+        cluster_cgroup: The cluster's cgroup.
+    """
+
+    number: int
+    cluster_state: Path
+    cluster_cgroup: str
+
+    @property
+    def name(self) -> str:
+        """Of the Node."""
+        return f"node-{self.number}"
+
+    @property
+    def state(self) -> Path:
+        """What only this node reads and writes."""
+        return self.cluster_state / self.name
+
+    @property
+    def containerd_socket(self) -> Path:
+        """containerd's socket, for the kubelet and `ctr`."""
+        return self.state / _SOCKET
+
+    @property
+    def kubelet_config(self) -> Path:
+        """What the kubelet reads when it starts."""
+        return self.state / "kubelet.json"
+
+    @property
+    def gateway(self) -> str:
+        """The node's address and its bridge's."""
+        return f"10.244.{self._third}.1"
+
+    @property
+    def bridge(self) -> str:
+        """The bridge's link address: locally administered, with the address, as CNI plugins make them."""
+        return f"0a:58:0a:f4:{self._third:02x}:01"
+
+    @property
+    def pods(self) -> str:
+        """The addresses of its pods: 4,093, so that none is used again soon."""
+        return f"10.244.{self._third}.0/20"
+
+    @property
+    def cgroup(self) -> str:
+        """The kubelet's root in every hierarchy: kubelets that share one end each other's pods."""
+        return self.cluster_cgroup if self.number == 1 else f"{self.cluster_cgroup}/{self.name}"
+
+    @property
+    def _third(self) -> int:
+        return 16 * (self.number - 1)
 
 
 @dataclass(frozen=True)
@@ -41,19 +101,34 @@ class Layout:
     Attributes:
         name: The cluster's name; its cgroups have it too.
         cache: What outlives clusters: binaries, images, locks; also holds the state.
+        nodes: How many there are.
     """
 
     name: str
     cache: Path
+    nodes: int = 1
 
     @classmethod
-    def of(cls, environment: Mapping[str, str] = os.environ, name: str | None = None) -> Layout:
-        """The layout for `name`, or for `PODFERRY_CLUSTER`, else "podferry"; cache as XDG says."""
-        chosen = name or environment.get("PODFERRY_CLUSTER") or "podferry"
+    def of(
+        cls, environment: Mapping[str, str] = os.environ, name: str | None = None, nodes: int = 1
+    ) -> Layout:
+        """The layout for `name`, or for `PODFERRY_CLUSTER`, else "podferry"; cache as XDG says.
+
+        A cluster of several nodes has another name by default: the ordinary one may run at the same time.
+        """
+        if not 1 <= nodes <= MAX_NODES:
+            raise ClusterError(f"a cluster of {nodes} nodes cannot be started: use 1 to {MAX_NODES}")
+        usual = "podferry" if nodes == 1 else f"podferry-{nodes}-nodes"
+        chosen = name or environment.get("PODFERRY_CLUSTER") or usual
         if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?", chosen):
             raise ClusterError(f"{chosen!r} cannot name a cluster: use up to 32 of a-z, 0-9 and -")
         home = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        return cls(chosen, Path(home).resolve() / "podferry")
+        return cls(chosen, Path(home).resolve() / "podferry", nodes)
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The nodes; the first one also runs what a cluster has once."""
+        return tuple(Member(number, self.state, self.cgroup) for number in range(1, self.nodes + 1))
 
     @property
     def state(self) -> Path:
@@ -75,16 +150,6 @@ class Layout:
         """The administrator's."""
         return self.state / "admin.kubeconfig"
 
-    @property
-    def containerd_socket(self) -> Path:
-        """containerd's socket, for the kubelet and `ctr`."""
-        return self.state / "containerd.sock"
-
-    @property
-    def kubelet_config(self) -> Path:
-        """What the kubelet reads when it starts."""
-        return self.state / "kubelet.json"
-
     def restarts(self, component: str) -> Path:
         """Exists while this part, when it ends, must be started again."""
         return self.state / f"restarts-{component}"
@@ -101,7 +166,7 @@ class Layout:
 
     @property
     def init_record(self) -> Path:
-        """The process that holds the cluster's namespaces."""
+        """The process that holds the first node's namespaces, and ends all others with it."""
         return self.state / "init.json"
 
     @property
@@ -120,13 +185,18 @@ class Layout:
         return self.state / "complete"
 
     @property
+    def containerd_sockets(self) -> list[Path]:
+        """Those of the nodes that there are, whatever `nodes` says: of a cluster that runs."""
+        return sorted(self.state.glob(f"*/{_SOCKET}"))
+
+    @property
     def cgroup(self) -> str:
         """The name of the cluster's cgroup in every hierarchy."""
         return f"podferry-{self.name}"
 
     def check(self) -> None:
         """Raise ClusterError if the cluster could not work at these paths."""
-        if len(os.fsencode(self.containerd_socket)) > _SOCKET_LIMIT:
+        if len(os.fsencode(self.members[-1].containerd_socket)) > _SOCKET_LIMIT:
             raise ClusterError(f"{self.state} is too long for Unix sockets: set XDG_CACHE_HOME to less")
         for path, covered in itertools.product((self.cache, Path(sys.base_prefix)), COVERED):
             if path.is_relative_to(covered):

@@ -1,4 +1,4 @@
-"""A one-node Kubernetes without a Docker engine: started, found again, and ended without a trace."""
+"""A Kubernetes of one or more nodes without a Docker engine: started, found again, ended without a trace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.cluster import build, cgroups, configs, image, packages, supervisor
 from tests.cluster.components import API_SERVER, KUBELET
 from tests.cluster.files import locked, say, write_atomically
-from tests.cluster.layout import GATEWAY, NODE, Layout
+from tests.cluster.layout import GATEWAY, Layout
 from tests.cluster.process import (
     OWNER,
     ClusterError,
@@ -24,7 +24,9 @@ from tests.cluster.process import (
     wait_until,
 )
 
-_READY = 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'
+_READY = (
+    'jsonpath={range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status}{"\\n"}{end}'
+)
 
 
 class Node:
@@ -88,7 +90,10 @@ class Node:
 
     @contextlib.contextmanager
     def kubelet(self, settings: Mapping[str, object]) -> Iterator[None]:
-        """Other kubelet settings for the block: it is restarted before and after. Pods keep running."""
+        """Other settings of the first kubelet for the block: it is restarted before and after.
+
+        Pods keep running.
+        """
         self._restart_kubelet(settings)
         try:
             yield
@@ -96,9 +101,10 @@ class Node:
             self._restart_kubelet({})
 
     def _restart_kubelet(self, settings: Mapping[str, object]) -> None:
-        configs.write_kubelet(self._layout, settings)
-        self._kill(KUBELET)
-        health = [*self.kubectl, "get", "--raw", f"/api/v1/nodes/{NODE}/proxy/healthz"]
+        node = self._layout.members[0]
+        configs.write_kubelet(node, settings)
+        self._kill(KUBELET, str(node.kubelet_config))
+        health = [*self.kubectl, "get", "--raw", f"/api/v1/nodes/{node.name}/proxy/healthz"]
         wait_until("the kubelet to answer", lambda: answers(health), 60, interval=0.5)
 
     def restart_api_server(self) -> None:
@@ -107,9 +113,10 @@ class Node:
         ready = [*self.kubectl, "get", "--raw", "/readyz"]
         wait_until("the API server to answer", lambda: answers(ready), 60, interval=0.2)
 
-    def _kill(self, component: str) -> None:
-        """Kill a part, which is started again."""
-        [process] = [one for one in owned(os.fspath(self._layout.state)) if one.program == component]
+    def _kill(self, component: str, argument: str = "") -> None:
+        """Kill a part, which is started again; of several, the one with an argument that ends so."""
+        candidates = [one for one in owned(os.fspath(self._layout.state)) if one.program == component]
+        [process] = [one for one in candidates if any(word.endswith(argument) for word in one.words)]
         write_atomically(self._layout.restarts(component), "")
         process.kill()
 
@@ -130,10 +137,9 @@ class Node:
     def load_image(self, archive: Path) -> None:
         """Load a `docker save` or OCI archive."""
         self._init()
-        run([*self._ctr(), "images", "import", str(archive)], timeout=300)
-
-    def _ctr(self) -> Sequence[str]:
-        return ("ctr", "--address", os.fspath(self._layout.containerd_socket), "--namespace", "k8s.io")
+        for socket in self._layout.containerd_sockets:
+            ctr = ("ctr", "--address", os.fspath(socket), "--namespace", "k8s.io")
+            run([*ctr, "images", "import", str(archive)], timeout=300)
 
     def _init(self) -> ProcessId:
         process = ProcessId.load(self._layout.init_record)
@@ -146,10 +152,10 @@ class Node:
         if not complete.exists() or complete.read_text() != os.fspath(binaries):
             return False
         try:
-            ready = run([*self.kubectl, "get", "node", NODE, "-o", _READY], timeout=20)
+            ready = run([*self.kubectl, "get", "nodes", "-o", _READY], timeout=20)
         except ClusterError:
             return False
-        return ready == "True"
+        return sorted(ready.split()) == sorted(f"{node.name}=True" for node in self._layout.members)
 
     def _start(self, binaries: Path) -> None:
         layout = self._layout
@@ -160,7 +166,7 @@ class Node:
         launch = supervisor.command("launch", layout, binaries)
         run(launch, environment={**self.owner, "PYTHONPATH": os.fspath(supervisor.ROOT)}, cwd=layout.state)
         wait_until("the parts to start", self._started, 120)
-        self._wait_for_node(binaries)
+        self._wait_for_nodes(binaries)
         self.load_image(binaries / "pause.tar")
         write_atomically(layout.complete, os.fspath(binaries))
 
@@ -173,11 +179,12 @@ class Node:
             raise ClusterError(f"the cluster's first process has ended:\n{tail(log)}")
         return self._layout.started.exists()
 
-    def _wait_for_node(self, binaries: Path) -> None:
+    def _wait_for_nodes(self, binaries: Path) -> None:
         kubectl = [*self.inside, str(binaries / "kubectl"), "--kubeconfig", str(self.kubeconfig)]
+        nodes = [f"node/{node.name}" for node in self._layout.members]
         for awaited in (
-            ("create", f"node/{NODE}"),
-            ("condition=Ready", f"node/{NODE}"),
+            *(("create", node) for node in nodes),
+            *(("condition=Ready", node) for node in nodes),
             ("create", "serviceaccount/default"),  # no pod can be created before it
         ):
             try:

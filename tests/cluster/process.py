@@ -84,13 +84,17 @@ class ProcessId:
         return ProcessId.of(self.pid) == self
 
     @property
+    def words(self) -> list[str]:
+        """Its command line; one empty word if it has ended."""
+        try:
+            return os.fsdecode(Path(f"/proc/{self.pid}/cmdline").read_bytes()).split("\0")
+        except OSError:
+            return [""]
+
+    @property
     def program(self) -> str:
         """The name of its program; empty if it has ended."""
-        try:
-            words = Path(f"/proc/{self.pid}/cmdline").read_bytes().split(b"\0")
-        except OSError:
-            return ""
-        return Path(os.fsdecode(words[0])).name
+        return Path(self.words[0]).name
 
     def kill(self, timeout: float = 20.0) -> None:
         """SIGKILL and wait until the process is gone. Another one of the same number is left alone."""

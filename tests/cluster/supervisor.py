@@ -1,4 +1,4 @@
-"""The first process of a cluster: it holds the namespaces, starts the parts and ends with the first of them.
+"""The first process of a cluster: it holds its namespaces, starts the parts and ends with the first of them.
 
 `launch` makes the namespaces (mounts, network, processes) and starts `run` as the first process in
 them. Since the kernel ends every process of a process namespace with its first, and lets go of mounts
@@ -15,13 +15,14 @@ import sys
 import traceback
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.cluster import cgroups
 from tests.cluster.components import Component, control_plane, node_parts
 from tests.cluster.files import write_atomically
-from tests.cluster.layout import API_PORT, BRIDGE, COVERED, GATEWAY, PODS, Layout
+from tests.cluster.layout import API_PORT, GATEWAY, Layout
+from tests.cluster.namespaces import further_node, own_mounts, own_network
 from tests.cluster.process import ClusterError, ProcessId, run, tail, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +33,8 @@ _NEW_MOUNTS, _NEW_PROCESSES, _NEW_NETWORK = 0x00020000, 0x20000000, 0x40000000  
 def command(verb: str, layout: Layout, binaries: Path) -> list[str]:
     """The command that runs `launch` or `run` in a process of its own."""
     module = "tests.cluster.supervisor"
-    return [sys.executable, "-m", module, verb, layout.name, os.fspath(layout.cache), os.fspath(binaries)]
+    words = (verb, layout.name, os.fspath(layout.cache), str(layout.nodes), os.fspath(binaries))
+    return [sys.executable, "-m", module, *words]
 
 
 def launch(layout: Layout, binaries: Path) -> None:
@@ -60,52 +62,30 @@ def supervise(layout: Layout, binaries: Path) -> None:
     Raises:
         ClusterError: A part ended, or did not begin to work.
     """
-    _isolate_mounts()
-    cgroups.create(layout.cgroup)
-    _make_network()
+    first, *others = layout.members
+    own_mounts()
+    own_network(first)
+    inside = {first.name: []} | {node.name: further_node(node, first) for node in others}
+    for node in layout.members:
+        cgroups.create(node.cgroup)
     run(["openssl", "genrsa", "-out", str(layout.state / "service-accounts.key"), "2048"])
-    running = _start(layout, control_plane(layout, binaries))
+    running = _start(layout, control_plane(layout, binaries), inside)
     wait_until("the API server", lambda: _all_running(layout, running) and _ready(layout), 90)
-    running |= _start(layout, node_parts(layout, binaries))
+    running |= _start(layout, node_parts(layout, binaries), inside)
     write_atomically(layout.started, "")
-    _reap(layout, binaries, running)
+    _reap(layout, binaries, running, inside)
 
 
-def _isolate_mounts() -> None:
-    # Mounts of the host appear here; none from here appears there. Below, kubelet and runtime share.
-    run(["mount", "--make-rslave", "/"])
-    run(["mount", "--make-rshared", "/"])
-    run(["mount", "-t", "proc", "proc", "/proc"])
-    for directory in COVERED:
-        run(["mount", "-t", "tmpfs", "-o", "mode=755", "podferry", directory])
-    Path("/run/lock").mkdir()
-
-
-def _make_network() -> None:
-    prefix = PODS.rpartition("/")[2]
-    for words in (
-        "link set lo up",
-        # With an address of its own. A port's would change with that port's pod, and the other pods would not
-        # reach the node until they ask for the address again.
-        f"link add cni0 address {BRIDGE} type bridge",
-        f"address add {GATEWAY}/{prefix} dev cni0",
-        "link set cni0 up",
-        f"route add default via {GATEWAY} dev cni0",  # the parts choose their address by it
-    ):
-        run(["ip", *words.split()])
-    Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
-    # Traffic between pods on the bridge must pass the rules that undo a Service's address.
-    bridged = Path("/proc/sys/net/bridge/bridge-nf-call-iptables")
-    if bridged.exists():
-        bridged.write_text("1")
-
-
-def _start(layout: Layout, components: Sequence[Component]) -> dict[int, str]:
+def _start(
+    layout: Layout, components: Sequence[Component], inside: Mapping[str, Sequence[str]]
+) -> dict[int, str]:
+    """Start parts; `inside` has the prefix of each node's commands. Their names, by process id."""
     started = {}
     for component in components:
+        command = [*inside[component.node], *component.command]
         with (layout.logs / f"{component.name}.log").open("ab") as log:
             process = subprocess.Popen(
-                component.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=layout.state
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=layout.state
             )
         started[process.pid] = component.name
         process.returncode = 0  # `_reap` collects it; the object must not
@@ -130,7 +110,9 @@ def _ready(layout: Layout) -> bool:
         return False
 
 
-def _reap(layout: Layout, binaries: Path, running: dict[int, str]) -> None:
+def _reap(
+    layout: Layout, binaries: Path, running: dict[int, str], inside: Mapping[str, Sequence[str]]
+) -> None:
     while True:
         pid, status = os.wait()
         if pid not in running:  # an orphan of a container
@@ -140,7 +122,7 @@ def _reap(layout: Layout, binaries: Path, running: dict[int, str]) -> None:
             raise _ended(layout, name, f"ended with {os.waitstatus_to_exitcode(status)}")
         layout.restarts(name).unlink()
         parts = (*control_plane(layout, binaries), *node_parts(layout, binaries))
-        running |= _start(layout, [part for part in parts if part.name == name])
+        running |= _start(layout, [part for part in parts if part.name == name], inside)
 
 
 def _ended(layout: Layout, name: str, how: str) -> ClusterError:
@@ -148,9 +130,9 @@ def _ended(layout: Layout, name: str, how: str) -> ClusterError:
     return ClusterError(f"{name} {how}; the end of {log}:\n{tail(log.read_text(errors='replace'))}")
 
 
-def main(verb: str, name: str, cache: str, binaries: str) -> int:
+def main(verb: str, name: str, cache: str, nodes: str, binaries: str) -> int:
     """`launch` or `run`. A failure is left in a file, for `up` to read."""
-    layout = Layout(name, Path(cache))
+    layout = Layout(name, Path(cache), int(nodes))
     try:
         (launch if verb == "launch" else supervise)(layout, Path(binaries))
     except Exception as error:  # noqa: BLE001 - nothing else would report it

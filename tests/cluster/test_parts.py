@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import subprocess
 import tarfile
 from datetime import UTC, datetime
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ from tests.cluster.existing import ExistingCluster
 from tests.cluster.files import write_atomically
 from tests.cluster.image import Recipe, outdated, pip_config
 from tests.cluster.kind import Kind
-from tests.cluster.layout import Layout, on_overlay
+from tests.cluster.layout import GATEWAY, PODS, Layout, on_overlay
 from tests.cluster.node import Node
 from tests.cluster.process import OWNER, ClusterError, ProcessId, owned, run, wait_until
 
@@ -142,6 +144,43 @@ def test_names_that_could_not_be_paths_or_cgroups_are_refused(name: str) -> None
             Layout.of({}, name)
     else:
         assert Layout.of({}, name).name == "podferry"
+
+
+def test_a_cluster_of_several_nodes_has_another_name() -> None:
+    assert Layout.of({}, nodes=2).name == "podferry-2-nodes"
+    assert Layout.of({"PODFERRY_CLUSTER": "mine"}, nodes=2).name == "mine"
+    for count in (0, 17):
+        with pytest.raises(ClusterError, match="use 1 to 16"):
+            Layout.of({}, nodes=count)
+
+
+def test_nodes_have_addresses_and_paths_of_their_own(layout: Layout) -> None:
+    nodes = Layout("trial", layout.cache, 16).members
+    for values in (
+        [node.gateway for node in nodes],
+        [node.pods for node in nodes],
+        [node.bridge for node in nodes],
+        [node.cgroup for node in nodes],
+        [node.containerd_socket for node in nodes],
+    ):
+        assert len(set(values)) == 16
+    assert nodes[0].gateway == GATEWAY
+    subnets = [ip_network(node.pods) for node in nodes]
+    assert all(ip_address(node.gateway) in subnet for node, subnet in zip(nodes, subnets, strict=True))
+    assert not any(one.overlaps(two) for one, two in itertools.combinations(subnets, 2))
+    assert all(subnet.subnet_of(ip_network(PODS)) for subnet in subnets)
+
+
+def test_nodes_that_do_not_take_pods_do_not_count(tools: Tools) -> None:
+    taint = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
+    new = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    specs = {"a": {}, "b": {"taints": [taint]}, "c": {"unschedulable": True}, "d": {"taints": [new]}}
+    items = [{"metadata": {"name": name}, "spec": spec} for name, spec in specs.items()]
+    tools.install("kubectl", ("get nodes", json.dumps({"items": items})))
+    cluster = Cluster(ExistingCluster(Path("config")))
+    assert cluster.require_nodes(2) == ["a", "d"]
+    with pytest.raises(ClusterError, match="has 2 nodes for pods, not 3"):
+        cluster.require_nodes(3)
 
 
 def test_the_cache_follows_xdg() -> None:
@@ -327,16 +366,17 @@ def test_every_user_has_a_token_and_a_kubeconfig(layout: Layout) -> None:
     layout.state.mkdir(parents=True)
     configs.write_all(layout)
     rows = [line.split(",") for line in (layout.state / "tokens.csv").read_text().splitlines()]
-    assert len({row[0] for row in rows}) == len(configs.USERS)
+    assert len({row[0] for row in rows}) == len(configs.users(layout))
     admin = json.loads(layout.kubeconfig.read_text())
     assert admin["users"][0]["user"]["token"] == rows[0][0]
     assert admin["clusters"][0]["cluster"]["certificate-authority"] == str(layout.api_certificate)
 
 
 def test_two_kubelets_share_neither_cgroups_nor_logs(layout: Layout) -> None:
-    one, two = configs.kubelet(layout), configs.kubelet(Layout("other", layout.cache))
+    one, two = (configs.kubelet(one.members[0]) for one in (layout, Layout("other", layout.cache)))
+    _, three = (configs.kubelet(node) for node in Layout("trial", layout.cache, 2).members)
     for setting in ("cgroupRoot", "podLogsDir", "containerRuntimeEndpoint", "volumePluginDir"):
-        assert one[setting] != two[setting]
+        assert len({one[setting], two[setting], three[setting]}) == 3
 
 
 def test_options_are_spelled_as_the_parts_expect(layout: Layout) -> None:
