@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 
 import msgspec
@@ -16,6 +15,7 @@ from podferry.contract.errors import CredentialsMissing, FerryError
 from podferry.contract.versioned_json import decode_document
 from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.http.blocking_get import BlockingGets, Response
+from podferry.storage.http.blocking_response import BlockingResponse
 from podferry.storage.timeouts_and_limits import LIMITS, MIB, Limits
 
 COMPLETE, PARTIAL, NOT_YET = 200, 206, 202
@@ -113,12 +113,12 @@ class HolderClient:
             name, _, value = (self.header_lines.value or "").strip().partition(": ")
             headers = {**headers, name: value}
 
-        def read(response: HTTPResponse) -> Response:
+        def read(response: BlockingResponse) -> Response:
             return response.status, {}, response.read(max_bytes)
 
         try:
             return await self._gets.read(f"{self.url}{path}", headers, self._seconds, read)
-        except (OSError, HTTPException) as error:
+        except OSError as error:
             raise HolderUnavailable(f"it does not respond: {error or type(error).__name__}") from error
 
 

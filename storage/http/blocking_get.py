@@ -1,4 +1,4 @@
-"""GET requests of the standard library, in threads: for short listings, aiohttp takes longer to import.
+"""GET requests in threads: for short listings, aiohttp takes longer to import.
 
 Only without a proxy and without a body; everything else goes through `podferry.storage.http.plain_session`.
 """
@@ -6,17 +6,15 @@ Only without a proxy and without a body; everything else goes through `podferry.
 from __future__ import annotations
 
 import asyncio
-import http.client
-import socket
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TypeVar, cast
+from typing import TypeVar
 from urllib.parse import urlsplit
 
-from podferry.storage.network.proxies import DEFAULT_PORTS
-from podferry.storage.network.tls import tls_context
+from podferry.storage.http.blocking_connection import BlockingConnection
+from podferry.storage.http.blocking_response import BlockingResponse
 from podferry.storage.timeouts_and_limits import MIB, Limits
 
 MAX_RESPONSE_BYTES = 8 * MIB
@@ -33,15 +31,14 @@ class BlockingGets:
         """Prepare; `ca` has certificates (PEM) that are trusted in addition to the system's."""
         self._url, self._ca, self._limits = urlsplit(url), ca, limits
         self._threads: ThreadPoolExecutor | None = None
-        self._idle: list[http.client.HTTPConnection] = []
+        self._idle: list[BlockingConnection] = []
         self._lock = threading.Lock()
 
     async def get(self, url: str, headers: Mapping[str, str], seconds: float, max_bytes: int) -> Response:
         """The response to a request, its body cut behind `max_bytes`. Raises as `read`."""
 
-        def read(response: http.client.HTTPResponse) -> Response:
-            body = response.read(max_bytes)  # the fields have a mapping's methods
-            return response.status, cast("Mapping[str, str]", response.headers), body
+        def read(response: BlockingResponse) -> Response:
+            return response.status, response.headers, response.read(max_bytes)
 
         return await self.read(url, headers, seconds, read)
 
@@ -50,24 +47,24 @@ class BlockingGets:
         url: str,
         headers: Mapping[str, str],
         seconds: float,
-        read: Callable[[http.client.HTTPResponse], T],
+        read: Callable[[BlockingResponse], T],
     ) -> T:
         """What `read` makes of a response, in a thread. The connection is kept if it has read everything.
 
         Raises:
-            OSError, http.client.HTTPException: There is none; a time-out is an `OSError`.
+            OSError: There is none, or a time-out.
             What `read` raises.
         """
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self._limits.worker_threads, "gets")
-        used: list[http.client.HTTPConnection] = []
+        used: list[BlockingConnection] = []
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(seconds):
                 return await loop.run_in_executor(self._threads, self._get, url, headers, read, used)
         finally:
             for connection in used:  # of a request that was given up: its thread ends at once
-                _abort(connection)
+                connection.abort()
 
     async def close(self) -> None:
         """Close the connections. A request afterwards opens its own."""
@@ -83,56 +80,38 @@ class BlockingGets:
         self,
         url: str,
         headers: Mapping[str, str],
-        read: Callable[[http.client.HTTPResponse], T],
-        used: list[http.client.HTTPConnection],
+        read: Callable[[BlockingResponse], T],
+        used: list[BlockingConnection],
     ) -> T:
         """Send a request; `used` has the connection while it is in use. Blocks."""
         with self._lock:
             kept = self._idle.pop() if self._idle else None
         if kept is not None:
-            with suppress(http.client.RemoteDisconnected, ConnectionError):
+            with suppress(ConnectionError):
                 return self._exchange(kept, url, headers, read, used)
-            used.clear()  # the server has closed it meanwhile
+            kept.close()  # the server has closed it meanwhile
+            used.clear()
         return self._exchange(self._connected(used), url, headers, read, used)
 
-    def _connected(self, used: list[http.client.HTTPConnection]) -> http.client.HTTPConnection:
-        host, seconds = self._url.hostname or "", self._limits.connect_seconds
-        port = self._url.port or DEFAULT_PORTS[self._url.scheme]
-        connection = (
-            http.client.HTTPSConnection(host, port, timeout=seconds, context=tls_context(self._ca))
-            if self._url.scheme == "https"
-            else http.client.HTTPConnection(host, port, timeout=seconds)
-        )
+    def _connected(self, used: list[BlockingConnection]) -> BlockingConnection:
+        connection = BlockingConnection(self._url, self._ca, self._limits)
         used.append(connection)
         connection.connect()
-        connection.sock.settimeout(self._limits.stall_seconds)
         return connection
 
     def _exchange(
         self,
-        connection: http.client.HTTPConnection,
+        connection: BlockingConnection,
         url: str,
         headers: Mapping[str, str],
-        read: Callable[[http.client.HTTPResponse], T],
-        used: list[http.client.HTTPConnection],
+        read: Callable[[BlockingResponse], T],
+        used: list[BlockingConnection],
     ) -> T:
         used[:] = [connection]
-        target = url.partition("://")[2].partition("/")[2]
-        connection.putrequest("GET", f"/{target}", skip_host="Host" in headers, skip_accept_encoding=True)
-        for name, value in {"User-Agent": "podferry", **headers}.items():
-            connection.putheader(name, value)
-        connection.endheaders()
-        response = connection.getresponse()
+        response = connection.get(f"/{url.partition('://')[2].partition('/')[2]}", headers)
         found = read(response)
-        if response.isclosed() and not response.will_close:
+        if response.is_reusable:
             with self._lock:
                 self._idle.append(connection)
             used.clear()
         return found
-
-
-def _abort(connection: http.client.HTTPConnection) -> None:
-    """Close a connection that another thread may be waiting at."""
-    with suppress(OSError, AttributeError):
-        connection.sock.shutdown(socket.SHUT_RDWR)
-    connection.close()

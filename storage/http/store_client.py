@@ -9,7 +9,6 @@ import asyncio
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from http.client import HTTPException
 from importlib import import_module
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -177,7 +176,7 @@ def _failures() -> tuple[type[Exception], ...]:
     """What a request raises; aiohttp's own only if it is loaded."""
     aiohttp = sys.modules.get("aiohttp")
     own = () if aiohttp is None else (aiohttp.ClientError,)
-    return StoreResponseError, OSError, HTTPException, *own
+    return StoreResponseError, OSError, *own
 
 
 def error_response(error: FerryError) -> StoreResponseError | None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import errno
 from collections.abc import Mapping
 from functools import partial
-from http.client import HTTPException, HTTPResponse, IncompleteRead
 from typing import NamedTuple
 from urllib.parse import urljoin
 
 from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.errors.translate import StoreLocation
 from podferry.storage.http.blocking_get import BlockingGets
+from podferry.storage.http.blocking_response import BlockingResponse, CutBody
 from podferry.storage.network.settings import Network
 from podferry.storage.request_builder import is_printable_ascii
 from podferry.storage.timeouts_and_limits import Limits
@@ -76,7 +76,7 @@ class PlainPages:
                 found = await self._gets.read(address, fields, self._limits.request_seconds, read)
             except (FileNotFoundError, NotADirectoryError, TimeoutError):
                 raise
-            except (HTTPException, OSError):
+            except OSError:
                 return None
             if not isinstance(found, _Redirect):
                 return found
@@ -84,7 +84,7 @@ class PlainPages:
         return None
 
     def _read(
-        self, name: str, url: str, address: str, statuses: tuple[int, ...], response: HTTPResponse
+        self, name: str, url: str, address: str, statuses: tuple[int, ...], response: BlockingResponse
     ) -> WebPage | _Redirect | None:
         """Read a response in a thread: nothing of what is no page."""
         fields, status = response.headers, response.status
@@ -101,24 +101,19 @@ class PlainPages:
             address,
             (*statuses, status),
             fields.get("Content-Type", ""),
-            ", ".join(fields.get_all("Link", [])),
+            ", ".join(fields.all("Link")),
             response.length,
             response.length is not None or response.chunked,
         )
         reader = PageReader(self._location, name, head)
         try:
-            while data := response.read(CHUNK_BYTES):
+            while data := response.read_some(CHUNK_BYTES):
                 reader.feed(data)
-        except IncompleteRead as error:
-            reader.feed(error.partial)
+        except (CutBody, ConnectionResetError) as error:
             raise reader.cut() from error
-        except ConnectionResetError as error:
-            raise reader.cut() from error
-        if response.length:  # what is missing
-            raise reader.cut()
         return reader.page()
 
-    def _redirect(self, address: str, response: HTTPResponse) -> _Redirect | None:
+    def _redirect(self, address: str, response: BlockingResponse) -> _Redirect | None:
         """A redirection within the server; None for others, and for one that sets a cookie."""
         target = urljoin(address, response.headers["Location"]).partition("#")[0]
         if "Set-Cookie" in response.headers or not is_printable_ascii(target) or " " in target:
