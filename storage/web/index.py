@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 from podferry.storage.network.proxies import DEFAULT_PORTS
-from podferry.storage.web.markup import WebMarkup
+from podferry.storage.web.nginx_markup import NginxMarkup, nginx_markup
+
+if TYPE_CHECKING:
+    from podferry.storage.web.markup import WebMarkup
 
 HEADINGS = ("index of", "directory listing", "listing of", "files within")
 """Of the pages that nginx, Apache, lighttpd, Python and others generate, in lower case."""
@@ -95,9 +98,7 @@ def read_index(address: str, directory: str, text: str) -> WebIndex:
         directory: Path of the directory that it shows, from `directory_shown`.
         text: The page.
     """
-    page = WebMarkup()
-    page.feed(text)
-    page.close()
+    page = nginx_markup(text) or _parsed(text)
     links = _Links(address, directory)
     with suppress(ValueError):
         links.base = urljoin(address, page.base)
@@ -115,7 +116,16 @@ def read_index(address: str, directory: str, text: str) -> WebIndex:
     )
 
 
-def _is_empty_listing(page: WebMarkup, links: _Links, directory: str) -> bool:
+def _parsed(text: str) -> WebMarkup:
+    from podferry.storage.web.markup import WebMarkup  # noqa: PLC0415 - takes 4 ms; see `nginx_markup`
+
+    page = WebMarkup()
+    page.feed(text)
+    page.close()
+    return page
+
+
+def _is_empty_listing(page: WebMarkup | NginxMarkup, links: _Links, directory: str) -> bool:
     """Whether a page without names of files lists a directory.
 
     A script or a form may be what lists the files, but Caddy and rclone have a filter on each page.
