@@ -6,6 +6,7 @@ import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from io import BufferedReader
+from typing import cast
 from urllib.parse import SplitResult
 
 from podferry.storage.http.blocking_response import BlockingResponse
@@ -38,7 +39,7 @@ class BlockingConnection:
     def connect(self) -> None:
         """Open it. Raises `OSError`."""
         # Bytes: text would be encoded with "idna", whose tables take 2 ms to import.
-        host = self._host.encode() if self._host.isascii() else self._host
+        host = cast("str", self._host.encode()) if self._host.isascii() else self._host
         made = socket.create_connection((host, self._port), self._limits.connect_seconds)
         self._socket = made
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
