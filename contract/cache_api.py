@@ -7,7 +7,7 @@ A holder has datasets for the pods near it, and serves them read-only.
                                     404 Refusal: it is none of the holder's datasets
                                     503 Refusal: it cannot be fetched, and why
     GET /v1/files/DIGEST/NAME       the file's bytes, NAME encoded; `Range` is honored
-                                    404 Refusal: it does not have this file, or not yet
+                                    404 Refusal: it does not have these bytes, or not yet
     GET /v1/progress?uri=URI&log=ID&since=N&wait=S&holder=NAME&digest=D
                                     200 Progress: for other holders; responds after S seconds at most
                                     404 Refusal: it does not share this dataset
@@ -26,7 +26,8 @@ from urllib.parse import quote, quote_plus, urlencode
 import msgspec
 
 from podferry.contract.errors import Problem
-from podferry.contract.manifest import Entry, Manifest
+from podferry.contract.file_part import FilePart
+from podferry.contract.manifest import Manifest
 from podferry.contract.spec import PREFIX
 from podferry.contract.status import DatasetStatus
 
@@ -98,15 +99,15 @@ class Filling(msgspec.Struct, frozen=True):
     bytes_done: int = 0
 
 
-class FileNews(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a holder says of one file.
+class PartNews(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a holder says of one part of a file.
 
     Attributes:
-        entry: The file, as it was listed at the source.
-        checksum: CRC-64/NVME of the file that the holder has; None: it fetches it from the source.
+        part: The part; most files have one.
+        checksum: CRC-64/NVME of the part that the holder has; None: it fetches it from the source.
     """
 
-    entry: Entry
+    part: FilePart
     checksum: int | None = None
 
 
@@ -126,7 +127,7 @@ class Progress(msgspec.Struct, frozen=True):
     holder: str
     log: str
     end: int
-    news: tuple[FileNews, ...] = ()
+    news: tuple[PartNews, ...] = ()
     digest: str = ""
     bytes_done: int = 0
     format: int = FORMAT

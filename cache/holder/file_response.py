@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from pathlib import Path
+from collections.abc import Callable
+from io import FileIO
 
 from aiohttp import web
 
 from podferry.contract.manifest import Entry
 
+OpenAt = Callable[[int, int], FileIO]
+"""Opens a file of which bytes are needed, by start and length."""
 SENDFILE_BYTES = 128 * 1024
 """From which the kernel sends the file: below, one read and one write cost less than its two more calls."""
 
@@ -31,8 +34,8 @@ def sent_bytes(request: web.Request, response: web.StreamResponse) -> int:
     return 0 if request.method == "HEAD" or response.status == 416 else response.content_length or 0
 
 
-async def send_file(request: web.Request, path: Path, entry: Entry) -> web.StreamResponse:
-    """Respond with the requested part of a file; raises `FileNotFoundError` if it is gone."""
+async def send_file(request: web.Request, open_at: OpenAt, entry: Entry) -> web.StreamResponse:
+    """Respond with the requested part of a file; raises `FileNotFoundError` if that is not there."""
     found = requested_range(request, entry.size)
     headers = {"Accept-Ranges": "bytes"}
     if found is None:
@@ -41,12 +44,11 @@ async def send_file(request: web.Request, path: Path, entry: Entry) -> web.Strea
     if length < entry.size:
         headers["Content-Range"] = f"bytes {start}-{start + length - 1}/{entry.size}"
     status = 206 if length < entry.size else 200
-    if request.method == "HEAD":
-        return web.Response(status=status, headers={**headers, "Content-Length": str(length)})
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
+    with open_at(start, length) as file:
+        if request.method == "HEAD":
+            return web.Response(status=status, headers={**headers, "Content-Length": str(length)})
         if length < SENDFILE_BYTES:
-            return web.Response(status=status, headers=headers, body=os.pread(descriptor, length, start))
+            return web.Response(status=status, headers=headers, body=os.pread(file.fileno(), length, start))
         response = web.StreamResponse(status=status, headers=headers)
         response.content_length = length
         await response.prepare(request)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping, Sequence
+from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +15,7 @@ from podferry.cache.holder.content_checksums import file_checksums, record_check
 from podferry.cache.peers.file_log import FileLog
 from podferry.cache.peers.peers import Peers
 from podferry.cache.peers.shared_fill import SharedFill
+from podferry.cache.peers.staged_parts import open_staged
 from podferry.cache.peers.waiting import wait_for
 from podferry.contract.cache_api import Asker, Filling, HeldDataset, Progress
 from podferry.contract.errors import FerryError, Refused
@@ -91,12 +94,21 @@ class HolderStage:
         await wait_for(self._changed, seconds)
 
     def file(self, digest: str, name: str) -> Entry | None:
-        """A file of the manifest with this digest, if the stage has it."""
+        """A file of the manifest with this digest, of which the stage may have something."""
         if self.complete is not None:
             return self.complete.entries.get(name) if self.complete.digest == digest else None
         if self._log is not None and self._log.manifest.digest == digest:
-            return self._log.held(name)
+            return self._log.knows(name)
         return None
+
+    def open(self, entry: Entry, start: int, length: int) -> FileIO:
+        """Open a file of which these bytes are needed; raises `FileNotFoundError` without them."""
+        if self.complete is not None:
+            path = self.root / entry.name
+            return FileIO(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "r")
+        if self._log is None or not self._log.held(entry.name, start, length):
+            raise FileNotFoundError(entry.name)
+        return open_staged(self._job.staging, entry)
 
     async def progress(self, asker: Asker, log_id: str, since: int, wait_seconds: float) -> Progress | None:
         """What another holder asks for; None if this stage is not shared.
@@ -170,7 +182,7 @@ class HolderStage:
         await SharedFill(planned, self._log, peers, checksum_files).run()
 
     def _record(self, manifest: Manifest) -> tuple[int, ...]:
-        computed = self._log.checksums if self._log is not None else {}
+        computed = self._log.checksums() if self._log is not None else {}
         return record_checksums(self.root, self._directory, manifest, computed)
 
     async def close(self) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import msgspec
 from aiohttp import web
@@ -124,7 +125,7 @@ class HolderServer:
             if entry is None:
                 continue
             try:
-                response = await send_file(request, stage.root / name, entry)
+                response = await send_file(request, partial(stage.open, entry), entry)
             except FileNotFoundError:
                 break
             self.served_bytes += sent_bytes(request, response)

@@ -1,4 +1,4 @@
-"""The news of a holder for the others: which files it fetches from the source, and which ones it has."""
+"""The news of a holder for the others: which parts it fetches from the source, and which ones it has."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import secrets
 from collections.abc import Iterable, Mapping
 
 from podferry.cache.peers.waiting import wait_for
-from podferry.contract.cache_api import FileNews
+from podferry.contract.cache_api import PartNews
+from podferry.contract.file_part import FilePart, parts_of, parts_within
 from podferry.contract.manifest import Entry, Manifest
+from podferry.storage.checksum.checksums import ChecksumKind, combine_crcs
 
 ID_BYTES = 8
 
@@ -21,30 +23,47 @@ class FileLog:
 
     Attributes:
         id: Differs from that of every other log.
-        checksums: CRC-64/NVME of the files that the holder has, by name.
     """
 
     def __init__(self, manifest: Manifest) -> None:
         self.id, self.manifest = secrets.token_hex(ID_BYTES), manifest
-        self.checksums: dict[str, int] = {}
         self._entries = {entry.name: entry for entry in manifest.entries}
-        self._news: list[FileNews] = []
+        self._held: dict[FilePart, int] = {}
+        self._news: list[PartNews] = []
         self._grown = asyncio.Event()
 
-    def claim(self, entries: Iterable[Entry]) -> None:
-        """The holder is about to fetch these files from the source."""
-        self._add(map(FileNews, entries))
+    def claim(self, parts: Iterable[FilePart]) -> None:
+        """The holder is about to fetch these from the source."""
+        self._add(map(PartNews, parts))
 
-    def hold(self, checksums: Mapping[str, int]) -> None:
-        """The holder has these files, by name, with their checksums."""
-        self.checksums.update(checksums)
-        self._add(FileNews(self._entries[name], checksum) for name, checksum in checksums.items())
+    def hold(self, checksums: Mapping[FilePart, int]) -> None:
+        """The holder has these, with their CRC-64/NVME."""
+        self._held.update(checksums)
+        self._add(PartNews(part, checksum) for part, checksum in checksums.items())
 
-    def held(self, name: str) -> Entry | None:
-        """A file that the holder has, or None."""
-        return self._entries.get(name) if name in self.checksums else None
+    def held(self, name: str, start: int = 0, length: int | None = None) -> Entry | None:
+        """A file of which the holder has these bytes, by default all, or None."""
+        entry = self._entries.get(name)
+        if entry is None:
+            return None
+        parts = parts_of(entry) if length is None else parts_within(entry, start, length)
+        return entry if all(part in self._held for part in parts) else None
 
-    def since(self, log: str, start: int) -> tuple[FileNews, ...]:
+    def knows(self, name: str) -> Entry | None:
+        """A file of the manifest, or None."""
+        return self._entries.get(name)
+
+    def checksums(self) -> dict[str, int]:
+        """CRC-64/NVME of the files that the holder has, by name."""
+        return {name: self._checksum(entry) for name, entry in self._entries.items() if self.held(name)}
+
+    def _checksum(self, entry: Entry) -> int:
+        value = 0
+        for part in parts_of(entry):
+            value = combine_crcs(ChecksumKind.CRC64NVME, value, self._held[part], part.length)
+        return value
+
+    def since(self, log: str, start: int) -> tuple[PartNews, ...]:
         """The news from `start` on of the log with this identifier; all, if it is another one."""
         return tuple(self._news[max(0, start) if log == self.id else 0 :])
 
@@ -57,7 +76,7 @@ class FileLog:
             return
         await wait_for(self._grown, seconds)
 
-    def _add(self, news: Iterable[FileNews]) -> None:
+    def _add(self, news: Iterable[PartNews]) -> None:
         self._news.extend(news)
         self._grown.set()
         self._grown = asyncio.Event()

@@ -33,7 +33,7 @@ def peer_source(
         source: Of the dataset. What it says of a file's checksum counts more than what the holder says.
         client: The holder's.
         digest: Of its manifest.
-        held: The files, with their checksums.
+        held: The files that are taken whole, with their checksums. Parts are verified by who takes them.
     """
     manifest = Manifest(str(source.store.uri), digest, sum(entry.size for entry in held), tuple(held))
     store = PeerStore(source.store, client, HeldDataset(manifest, tuple(held.values())))

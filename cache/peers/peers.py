@@ -16,6 +16,7 @@ from podferry.cache.peers.shares import PeerView
 from podferry.cache.peers.waiting import wait_for
 from podferry.contract.cache_api import Asker, Progress
 from podferry.contract.errors import FerryError
+from podferry.contract.file_part import FilePart
 
 log = structlog.get_logger(__name__)
 START_SECONDS = 5.0
@@ -86,6 +87,7 @@ class Peers:
         self.find, self.expected, self.token, self._now = find, expected, token, now
         self._peers: dict[str, Peer] = {}
         self._watches: dict[str, asyncio.Task[None]] = {}
+        self._parts: dict[FilePart, FilePart] = {}  # what all others say of one part takes memory once
         self._changed = asyncio.Event()
         self.version = 0
 
@@ -104,6 +106,7 @@ class Peers:
             await asyncio.gather(*tasks, return_exceptions=True)
             self._watches.clear()
             self._peers.clear()
+            self._parts.clear()
             await client.close()
 
     def live(self, waiting_since: float | None = None) -> list[Peer]:
@@ -193,10 +196,11 @@ class Peers:
             peer.view.held.clear()
         seen = peer.url, peer.log, peer.since, peer.view.digest
         for news in answer.news:
+            part = self._parts.setdefault(news.part, news.part)
             if news.checksum is None:
-                peer.view.claimed.add(news.entry)
+                peer.view.claimed.add(part)
             else:
-                peer.view.held[news.entry] = news.checksum
+                peer.view.held[part] = news.checksum
         if (peer.log, peer.since, peer.bytes_done) != (answer.log, answer.end, answer.bytes_done):
             peer.changed_at, peer.given_up = self._now(), False
         peer.url, peer.log, peer.since, peer.bytes_done = url, answer.log, answer.end, answer.bytes_done

@@ -37,6 +37,10 @@ class Fetcher:
         plan, source, stage: What to fetch, where from and where to; the stage is claimed.
         settings: Concurrency, buffers, attempts and verification.
         progress, counters: Updated as files and bytes arrive.
+        keep_partials: Whether the stage has partial files of others, which stay.
+
+    Attributes:
+        repaired: Names of large files of which ranges were fetched again.
     """
 
     def __init__(
@@ -47,7 +51,11 @@ class Fetcher:
         settings: PrefetchSettings,
         progress: Progress = lambda files, count: None,
         counters: TransferCounters | None = None,
+        *,
+        keep_partials: bool = False,
     ) -> None:
+        self.repaired: set[str] = set()
+        self._keep_partials = keep_partials
         self._plan, self._source, self._stage, self._settings = plan, source, stage, settings
         self._counters = counters = counters or TransferCounters()
         self._builder = source.store.request_builder
@@ -88,7 +96,8 @@ class Fetcher:
         except BaseException:  # no later start can resume after any other error
             self._stage.remove_partials()
             raise
-        self._stage.remove_partials()
+        if not self._keep_partials:
+            self._stage.remove_partials()
 
     async def _fetch_checksums(self, builder: RequestBuilder) -> None:
         heads = self._files.head_jobs()
@@ -141,9 +150,7 @@ class Fetcher:
 
     async def _fetch(self, item: Job | RangedFile) -> None:
         if isinstance(item, RangedFile):
-            entry = self._source.object_of(item.entry)
-            await item.repair(lambda start, length: self._repairer.fetch(entry, start, length))
-            self._files.publish(item)
+            await self._repair(item)
             return
         await self._semaphore.acquire(item.length)
         try:
@@ -152,3 +159,13 @@ class Fetcher:
             raise self._stage.write_error(item.entry.name, error) from error
         finally:
             self._semaphore.release(item.length)
+
+    async def _repair(self, file: RangedFile) -> None:
+        entry = self._source.object_of(file.entry)
+
+        async def fetch(start: int, length: int) -> memoryview:
+            self.repaired.add(file.entry.name)
+            return await self._repairer.fetch(entry, start, length)
+
+        await file.repair(fetch)
+        self._files.publish(file)

@@ -51,8 +51,7 @@ class FileAssembler:
 
     def head_jobs(self) -> list[HeadJob]:
         """Jobs for the checksums of large files, if a response with a range does not state them."""
-        counts = enumerate(zip(self._plan.files, self._plan.range_counts, strict=True))
-        large = [(number, file) for number, (file, count) in counts if count > 1]
+        large = [pair for pair in enumerate(self._plan.files) if self._plan.is_large(pair[0])]
         unknown = [(number, file) for number, file in large if self._source.checksum_of(file) is None]
         return [HeadJob(number, self._source.object_of(file)) for number, file in unknown]
 
@@ -66,7 +65,7 @@ class FileAssembler:
             if not span.length:
                 self._stage.write_small(span.file, memoryview(b""), file)
                 self._count_file(0)
-            elif self._plan.range_counts[span.file] == 1:
+            elif not self._plan.is_large(span.file):
                 entry, checksum = self._source.object_of(file), self._source.checksum_of(file)
                 yield ObjectJob(span.file, entry, file, self.sink, checksum)
             else:
@@ -77,14 +76,18 @@ class FileAssembler:
 
     def _ranged_file(self, span: FileRange) -> RangedFile | None:
         """The file of a range, opened with its first one; None if it is already complete."""
-        if span.start == 0:
+        if self._is_first(span):
             file = self._plan.files[span.file]
             partial = PartialFile(self._stage, file, self._plan.range_bytes)
             checksum = self._source.checksum_of(file) or self._checksums.get(span.file)
             self._ranged[span.file] = RangedFile(partial, self._stage, checksum)
-            if partial.complete:
+            if partial.complete and span.file not in self._plan.spans:
                 self._complete(span.file)
         return self._ranged.get(span.file)
+
+    def _is_first(self, span: FileRange) -> bool:
+        """Whether the file of a range has not been opened."""
+        return span.file not in self._ranged if span.file in self._plan.spans else span.start == 0
 
     async def write(self, job: Job, data: memoryview) -> None:
         """Write the bytes of a job that has fallen back; raises `OSError`, ENOSPC if the volume is full."""
@@ -119,7 +122,7 @@ class FileAssembler:
             ranged.expect(job.checksum)
         complete = ranged.add(written)
         self._progress(0, written.length)
-        if complete:
+        if complete and job.number not in self._plan.spans:
             self._complete(job.number)
 
     def _complete(self, number: int) -> None:

@@ -61,7 +61,7 @@ class RangedFile:
         """Whether the checksum matches, as far as the ranges' show; False if the file must be read."""
         if self._checksums is None:
             return True
-        return self.kind is not None and self._checksums.matches()
+        return self.kind is not None and self._checksums.is_known() and self._checksums.matches()
 
     async def repair(self, fetch: Callable[[int, int], Awaitable[memoryview]]) -> None:
         """Fetch damaged ranges again, by (start, length); raises `Corrupt` if the checksum never matches."""

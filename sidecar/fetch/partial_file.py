@@ -49,7 +49,7 @@ class PartialFile:
 
     def __init__(self, stage: StageWriter, entry: Entry, range_bytes: int) -> None:
         self.entry = entry
-        key = _key(entry)
+        key = partial_name(entry)
         self.path = stage.partial_dir / key
         self.written = {one.start: one for one in written_ranges(stage, entry, range_bytes)}
         self._count = sum(one.length for one in self.written.values())
@@ -74,6 +74,14 @@ class PartialFile:
         finally:
             os.close(descriptor)
 
+    def forget(self, start: int, length: int) -> None:
+        """Some ranges must be fetched again: what was written there is wrong."""
+        kept = [one for one in self.written.values() if not start <= one.start < start + length]
+        self._journal.unlink(missing_ok=True)
+        self.written, self._count = {}, 0
+        for one in kept:
+            self.record(one)
+
     def publish(self) -> None:
         """Rename it, complete and verified, to its name."""
         self._stage.publish(self.path, self.entry)
@@ -85,7 +93,7 @@ def written_ranges(stage: StageWriter, entry: Entry, range_bytes: int) -> Iterat
 
     A torn line ends the journal: its range is fetched again.
     """
-    key = _key(entry)
+    key = partial_name(entry)
     try:
         lines = (stage.partial_dir / (key + JOURNAL_SUFFIX)).read_bytes().split(b"\n")[:-1]
         size = (stage.partial_dir / key).stat().st_size
@@ -110,6 +118,6 @@ def count_partial_bytes(plan: FetchPlan, stage: StageWriter) -> FetchPlan:
     return msgspec.structs.replace(plan, partial_bytes=partial_bytes)
 
 
-def _key(entry: Entry) -> str:
+def partial_name(entry: Entry) -> str:
     """The name of the partial file: another one for each version of each file."""
     return xxhash.xxh3_128_hexdigest(msgspec.json.encode(entry))

@@ -70,6 +70,10 @@ class RangeChecksums:
             end += self._ranges[end][0]
         return self._hash.read_to(end)
 
+    def is_known(self) -> bool:
+        """Whether the checksum of each range is known; else `matches` reads the file."""
+        return all(value is not None for _, value in self._ranges.values())
+
     def matches(self) -> bool:
         """Whether the file is complete and has the expected checksum; `OSError` if it cannot be read."""
         return self._is_complete() and self.compute() == self.expected

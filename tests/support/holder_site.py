@@ -20,18 +20,22 @@ from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
 from podferry.sidecar.runtime.file_lock import release
 
+PREFETCH = PrefetchSettings()
+
 
 class RunningHolder(NamedTuple):
     stage: HolderStage
     holder: Holder
 
 
-def holder_stage(uri: object, root: Path, peers: Peers | None = None) -> HolderStage:
+def holder_stage(
+    uri: object, root: Path, peers: Peers | None = None, settings: PrefetchSettings = PREFETCH
+) -> HolderStage:
     """The stage of a holder in a directory, which is created."""
     root.mkdir(exist_ok=True)
     placement = DatasetPlacement(root, root.with_name(f"{root.name}.podferry"))
     spec = DatasetSpec(str(uri), str(root), unpack=Unpack.NEVER)
-    job = lambda: DatasetJob(spec, placement, PrefetchSettings())  # noqa: E731
+    job = lambda: DatasetJob(spec, placement, settings)  # noqa: E731
     return HolderStage(str(uri), job, root, placement.ownership, peers)
 
 

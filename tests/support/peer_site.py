@@ -10,7 +10,8 @@ from pathlib import Path
 from podferry.cache.holder.holder import run_holder
 from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.peers.peers import Peers
-from tests.support.holder_site import holder_stage
+from podferry.sidecar.config.tuning import PrefetchSettings
+from tests.support.holder_site import PREFETCH, holder_stage
 
 
 class PeerSite:
@@ -21,9 +22,18 @@ class PeerSite:
         root: Where their directories are.
         count: How many there are to be.
         extra: URLs of further holders that they find.
+        settings: How they fetch.
     """
 
-    def __init__(self, uri: object, root: Path, count: int, extra: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        uri: object,
+        root: Path,
+        count: int,
+        extra: Sequence[str] = (),
+        settings: PrefetchSettings = PREFETCH,
+    ) -> None:
+        self._settings = settings
         self.stages: dict[int, HolderStage] = {}
         self._reserved = {number: _bound() for number in range(count)}  # refuse requests until they listen
         self._ports = {number: one.getsockname()[1] for number, one in self._reserved.items()}
@@ -39,7 +49,7 @@ class PeerSite:
         """Start a holder."""
         others = len(self.urls) + len(self._extra) - 1 if expected is None else expected
         peers = Peers(self._uri, f"holder-{number}", self.find, others)
-        stage = self.stages[number] = holder_stage(self._uri, self._root / str(number), peers)
+        stage = self.stages[number] = holder_stage(self._uri, self._root / str(number), peers, self._settings)
         listener = self._reserved.pop(number, None) or _bound(self._ports[number])
         self._running[number] = asyncio.create_task(run_holder([stage], listener, f"node-{number}"))
         return stage

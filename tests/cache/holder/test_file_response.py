@@ -1,4 +1,5 @@
 import os
+from io import FileIO
 
 import pytest
 from aiohttp import ClientSession, web
@@ -8,6 +9,10 @@ from podferry.cache.holder.file_response import SENDFILE_BYTES, send_file
 from podferry.contract.manifest import Entry
 
 LARGE = os.urandom(SENDFILE_BYTES * 3)
+
+
+def opener(path):
+    return lambda start, length: FileIO(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "r")
 
 
 @pytest.fixture
@@ -20,7 +25,7 @@ async def get(tmp_path):
     async def respond(request):
         path = tmp_path / request.match_info["name"]
         try:
-            return await send_file(request, path, Entry(path.name, path.stat().st_size, "t"))
+            return await send_file(request, opener(path), Entry(path.name, path.stat().st_size, "t"))
         except OSError as error:
             return web.Response(status=418, text=type(error).__name__)
 

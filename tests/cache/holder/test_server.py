@@ -126,7 +126,7 @@ async def test_other_holders_see_what_it_has_and_take_it_before_it_is_complete(c
         assert [peer.view.name for peer in peers.live()] == ["other"]
         filling = asyncio.create_task(stage.fill())
         claimed = await progress("", 0, 25)
-        assert {news.entry.name for news in claimed.news if news.checksum is None} <= {"a/1", "a/2", "b"}
+        assert {news.part.entry.name for news in claimed.news if news.checksum is None} <= {"a/1", "a/2", "b"}
         path = file_path(claimed.digest, "a/1")
         async with session.get(path) as response:
             assert response.status == 404
@@ -135,7 +135,7 @@ async def test_other_holders_see_what_it_has_and_take_it_before_it_is_complete(c
         await filling
         assert (await waiting).news
         held = await progress("", 0, 0)
-        checksums = {news.entry.name: news.checksum for news in held.news if news.checksum is not None}
+        checksums = {news.part.entry.name: news.checksum for news in held.news if news.checksum is not None}
         assert checksums == {name: crc64(data) for name, data in FILES.items()}
         async with session.get(path) as response:
             assert await response.read() == b"one"

@@ -4,12 +4,20 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from podferry.cache.peers.news_client import NewsClient
-from podferry.contract.cache_api import PROGRESS_PATH, Asker, FileNews, Progress, Refusal
+from podferry.contract.cache_api import PROGRESS_PATH, Asker, PartNews, Progress, Refusal
 from podferry.contract.errors import FerryError, Problem
+from podferry.contract.file_part import FilePart
 from podferry.contract.manifest import Entry
 from tests.support.reserved_port import reserved_port
 
-NEWS = Progress("other", "log", 5, (FileNews(Entry("a", 3, "t"), 7), FileNews(Entry("b", 1))), "d", 3)
+NEWS = Progress(
+    "other",
+    "log",
+    5,
+    tuple(PartNews(FilePart(Entry(name, 3), 0, 3), value) for name, value in (("a", 7), ("b", None))),
+    "d",
+    3,
+)
 
 
 @pytest.fixture

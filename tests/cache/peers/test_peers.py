@@ -5,13 +5,14 @@ import pytest
 
 from podferry.cache.peers import peers as module
 from podferry.cache.peers.peers import DEAD_SECONDS, MAX_PEERS, STALL_SECONDS, Peers
-from podferry.contract.cache_api import Asker, FileNews, Progress
+from podferry.contract.cache_api import Asker, PartNews, Progress
 from podferry.contract.errors import Unavailable
+from podferry.contract.file_part import FilePart
 from podferry.contract.manifest import Entry
 from tests.support.manual_clock import Clock
 from tests.support.patience import PATIENCE
 
-A, B = Entry("a", 3, "t"), Entry("b", 5, "u")
+A, B = FilePart(Entry("a", 3, "t"), 0, 3), FilePart(Entry("b", 5, "u"), 0, 5)
 
 
 class Scripted:
@@ -68,8 +69,8 @@ async def settled(client, count):
 
 
 async def test_news_are_collected(made):
-    first = Progress("other", "log", 2, (FileNews(A), FileNews(B)), "d")
-    peers, client = made({"u": [first, Progress("other", "log", 3, (FileNews(A, 7),), "d")]})
+    first = Progress("other", "log", 2, (PartNews(A), PartNews(B)), "d")
+    peers, client = made({"u": [first, Progress("other", "log", 3, (PartNews(A, 7),), "d")]})
     async with peers.watched("d"):
         await settled(client, 3)
         view = peers.peer("other").view
@@ -79,8 +80,8 @@ async def test_news_are_collected(made):
 
 
 async def test_a_holder_that_started_again_has_new_news(made):
-    first = Progress("other", "log", 1, (FileNews(A, 7),), "d")
-    peers, client = made({"u": [first, Progress("other", "log 2", 1, (FileNews(B),), "d")]})
+    first = Progress("other", "log", 1, (PartNews(A, 7),), "d")
+    peers, client = made({"u": [first, Progress("other", "log 2", 1, (PartNews(B),), "d")]})
     async with peers.watched("d"):
         await settled(client, 3)
         assert (peers.peer("other").view.claimed, peers.peer("other").view.held) == ({B}, {})

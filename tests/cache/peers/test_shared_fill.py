@@ -7,8 +7,13 @@ import pytest
 from aiohttp import ClientTimeout, web
 from aiohttp.test_utils import TestServer
 
+from podferry.cache.peers.file_log import FileLog
 from podferry.cache.peers.shares import owner
-from podferry.contract.cache_api import FILES_PATH, PROGRESS_PATH, FileNews, Progress
+from podferry.contract.cache_api import FILES_PATH, PROGRESS_PATH, PartNews, Progress
+from podferry.contract.file_part import FilePart, parts_of
+from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.fetch.partial_file import JOURNAL_SUFFIX
+from podferry.sidecar.staging.file_ops import PARTIAL_DIR
 from podferry.storage.checksum.checksums import crc64
 from podferry.storage.memory.store import Fault, MemoryStore
 from tests.support.dataset_site import held
@@ -94,7 +99,7 @@ class FakePeer:
     async def progress(self, request):
         if request.query["log"]:
             await asyncio.sleep(0.05)
-        news = (*map(FileNews, self.claims), *(FileNews(entry, value) for entry, value in self.has.items()))
+        news = (*map(PartNews, self.claims), *(PartNews(part, value) for part, value in self.has.items()))
         digest = self.digest or request.query["digest"]
         return web.Response(body=msgspec.json.encode(Progress("fake", "log", len(news), news, digest)))
 
@@ -103,7 +108,11 @@ class FakePeer:
         self.asked[name] += 1
         if self.hangs:
             await self.never.wait()
-        return web.Response(body=self.sends(name))
+        data, span = self.sends(name), request.http_range
+        if span.start is None:
+            return web.Response(body=data)
+        headers = {"Content-Range": f"bytes {span.start}-{span.stop - 1}/{len(data)}"}
+        return web.Response(status=206, body=data[span], headers=headers)
 
 
 @pytest.fixture
@@ -111,7 +120,7 @@ async def fake(dataset):
     """Another holder, which has everything."""
     peer = FakePeer(dataset)
     async for entry in MemoryStore(dataset.uri).entries():
-        peer.has[entry] = crc64(FILES[entry.name])
+        peer.has[FilePart(entry, 0, entry.size)] = crc64(FILES[entry.name])
     dataset.calls.clear()
     server = TestServer(peer.application())
     await server.start_server()
@@ -202,3 +211,103 @@ async def test_a_holder_that_ends_in_the_middle_is_replaced_by_the_other(site, d
     await holders.stop(1)
     await complete(first)
     assert reads(dataset) == {name: 1 + (name in of_the_second) for name, data in FILES.items() if data}
+
+
+LARGE = {"large": bytes(range(250)) * 40, "small": b"small"}
+PART, RANGE = 1000, 100
+
+
+@pytest.fixture
+def large(content, monkeypatch):
+    """One large file of ten parts, whose reads are noted with their ranges."""
+    monkeypatch.setattr("podferry.contract.file_part.PART_BYTES", PART)
+    content.objects.clear()
+    content.objects.update({f"d/{name}": data for name, data in LARGE.items()})
+    content.ranges = Counter()
+    read = MemoryStore.read
+
+    async def noted(self, name, start=0, *rest):
+        content.ranges[name, start] += 1
+        return await read(self, name, start, *rest)
+
+    monkeypatch.setattr(MemoryStore, "read", noted)
+    return content
+
+
+def large_site(site, count, **settings):
+    return site(count, settings=PrefetchSettings(range_bytes=RANGE), **settings)
+
+
+async def whole(*stages):
+    async with asyncio.timeout(PATIENCE):
+        for stage in stages:
+            while stage.complete is None:
+                assert stage.failure is None, stage.failure
+                await stage.wait(0.05)
+    for stage in stages:
+        assert held(stage.root) == LARGE
+        by_name = {entry.name: entry for entry in stage.complete.document.manifest.entries}
+        checksums = dict(zip(by_name, stage.complete.document.checksums, strict=True))
+        assert checksums == {name: crc64(data) for name, data in LARGE.items()}
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+async def test_holders_share_the_parts_of_a_large_file(site, large, count, monkeypatch):
+    claimed = Counter()
+    claim = FileLog.claim
+    monkeypatch.setattr(FileLog, "claim", lambda log, parts: (claimed.update([log]), claim(log, parts)))
+    holders = large_site(site, count)
+    await whole(*(holders.start(number) for number in range(count)))
+    assert large.ranges == {("small", 0): 1, **{("large", start): 1 for start in range(0, 10_000, RANGE)}}
+    assert len(claimed) == count
+
+
+async def parts_by_name(content):
+    async for entry in MemoryStore(content.uri).entries():
+        for part in parts_of(entry):
+            yield part
+
+
+@pytest.fixture
+async def fake_large(large):
+    """Another holder, which has every part."""
+    peer = FakePeer(large)
+    async for part in parts_by_name(large):
+        peer.has[part] = crc64(LARGE[part.entry.name][part.start : part.start + part.length])
+    peer.sends = lambda name: LARGE[name]
+    server = TestServer(peer.application())
+    await server.start_server()
+    peer.url = f"{server.make_url('')}".rstrip("/")
+    yield peer
+    await server.close()
+
+
+async def test_parts_are_taken_from_another_holder(site, large, fake_large):
+    await whole(large_site(site, 1, extra=[fake_large.url]).start(0))
+    assert large.ranges == {}
+
+
+async def test_a_part_with_wrong_bytes_is_read_again_from_the_source(site, large, fake_large):
+    damaged = bytearray(LARGE["large"])
+    damaged[2345] ^= 1
+    fake_large.sends = lambda name: bytes(damaged) if name == "large" else LARGE[name]
+    await whole(large_site(site, 1, extra=[fake_large.url]).start(0))
+    assert large.ranges == {("large", start): 1 for start in range(2000, 3000, RANGE)}
+
+
+def written(stage):
+    """The ranges of the large file that the stage's journal has."""
+    journals = (stage.root / PARTIAL_DIR).glob(f"*{JOURNAL_SUFFIX}")
+    return [line for journal in journals for line in journal.read_bytes().splitlines()]
+
+
+async def test_a_holder_that_starts_again_in_the_middle_of_a_file_keeps_its_parts(site, large):
+    blocked, passed = asyncio.Event(), 55
+    holders = large_site(site, 1)
+    large.faults.append(Fault("read", "large", skip=passed, times=1000, wait=blocked))
+    first = holders.start(0)
+    await until(lambda: len(written(first)) >= passed)
+    await holders.stop(0)
+    large.faults.clear()
+    await whole(holders.start(0))
+    assert sum(times > 1 for times in large.ranges.values()) <= 10_000 // RANGE - passed

@@ -7,7 +7,7 @@ import pytest
 from podferry.contract.errors import Corrupt
 from podferry.contract.manifest import Entry, freeze
 from podferry.sidecar.fetch.multirange_file import RangedFile
-from podferry.sidecar.fetch.partial_file import PartialFile
+from podferry.sidecar.fetch.partial_file import PartialFile, WrittenRange
 from podferry.storage.checksum.checksums import ChecksumKind, checksum_of
 from tests.support.object_server import Rig
 from tests.support.patience import PATIENCE
@@ -52,4 +52,17 @@ async def test_a_hash_is_computed_while_ranges_are_missing(stage):
         complete = file.add(file.written_range(start, data))
     assert complete
     assert not file.matches(), "a hash is compared in a thread"
+    await file.repair(None)
+
+
+async def test_a_file_is_not_read_to_compare_it_on_the_event_loop(stage):
+    entry = Entry("d/large", len(DATA), '"tag"')
+    stage.claim(freeze("s3://b/x", [entry]))
+    partial = PartialFile(stage, entry, RANGE)
+    for start in range(0, len(DATA), RANGE):
+        data = memoryview(DATA[start : start + RANGE])
+        stage.write(partial.path, data, start)
+        partial.record(WrittenRange(start, len(data)))
+    file = RangedFile(partial, stage, checksum_of(ChecksumKind.CRC64NVME, DATA))
+    assert not file.matches(), "the checksums of its ranges are not known"
     await file.repair(None)

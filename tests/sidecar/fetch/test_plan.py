@@ -1,9 +1,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podferry.contract.file_part import FilePart
 from podferry.contract.manifest import Entry, freeze
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.fetch.plan import plan_fetch
+from podferry.sidecar.fetch.plan import plan_fetch, plan_parts
 from podferry.sidecar.staging.volume_capacity import Capacity
 
 MIB = 1 << 20
@@ -44,3 +45,25 @@ def test_the_ranges_tile_each_file_that_is_missing(sizes, range_bytes, data):
 def test_the_largest_are_first_and_the_order_is_stable(sizes):
     names = [(entry.size, entry.name) for entry in planned(sizes).files]
     assert names == sorted(names, key=lambda pair: (-pair[0], pair[1]))
+
+
+@settings(deadline=None)
+@given(SIZES, st.integers(1, 9), st.data())
+def test_the_ranges_of_parts_are_those_of_the_parts(sizes, range_bytes, data):
+    every = [
+        FilePart(entry, start, min(4 * range_bytes, entry.size - start))
+        for entry in manifest(sizes).entries
+        for start in range(0, max(entry.size, 1), 4 * range_bytes)
+    ]
+    parts = data.draw(st.lists(st.sampled_from(every), unique_by=lambda part: part.key)) if every else []
+    plan = plan_parts(parts, PrefetchSettings(range_bytes=range_bytes))
+    ranges = list(plan.ranges())
+    wanted = {(part.entry.name, at) for part in parts for at in range(part.start, part.start + part.length)}
+    assert {
+        (plan.files[one.file].name, at) for one in ranges for at in range(one.start, one.start + one.length)
+    } == wanted
+    assert sum(one.length for one in ranges) == len(wanted)
+    assert all(one.start % range_bytes == 0 and one.length <= range_bytes for one in ranges)
+    assert sum(plan.range_counts) == len(ranges)
+    whole = {part.entry.name for part in parts if part.is_whole}
+    assert {file.name for index, file in enumerate(plan.files) if index not in plan.spans} == whole
