@@ -16,7 +16,7 @@ LOCAL = Engine(
         Scheme(
             names=("pvc",),
             page="pvc",
-            tested_on="volumes of a node",
+            tested_on="volumes of a node, a JuiceFS mount",
             exclusive_create=True,
             resumed_uploads=True,
             server_copy=True,

@@ -41,14 +41,14 @@ def free_ports(count):
 
 @contextlib.contextmanager
 def running(command, port, log, host="127.0.0.1", **environ):
-    """A server, ready when its port takes connections; stopped by its own process id."""
+    """A server's process, ready when its port takes connections; stopped by its own process id."""
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, stdout=output, stderr=output, env={**os.environ, **environ}, cwd=log.parent
         )
         try:
             _wait(process, (host, port), log)
-            yield
+            yield process
         finally:
             process.terminate()
             process.wait(timeout=100)
