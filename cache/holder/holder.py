@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import structlog
 from aiohttp import web
@@ -12,6 +13,7 @@ from aiohttp import web
 from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.holder.readers import Readers
 from podferry.cache.holder.server import HolderServer
+from podferry.cache.holder.small_files import SmallFiles
 from podferry.contract.errors import FerryError
 from podferry.sidecar.runtime.concurrency import merge_errors
 
@@ -32,18 +34,36 @@ async def run_holder(
     Raises:
         FerryError: None of them can be fetched.
     """
-    runner = web.AppRunner(HolderServer(stages, node, readers).application(), access_log=None)
-    await runner.setup()
     try:
-        await web.SockSite(runner, listener).start()
-        host, port = listener.getsockname()[:2]
-        log.info("serving", address=f"{host}:{port}", datasets=len(stages))
-        await _fill(stages)
-        await asyncio.Event().wait()
+        async with _serving(HolderServer(stages, node, readers), listener):
+            host, port = listener.getsockname()[:2]
+            log.info("serving", address=f"{host}:{port}", datasets=len(stages))
+            await _fill(stages)
+            await asyncio.Event().wait()
     finally:
-        await runner.cleanup()
         for stage in stages:
             await stage.close()
+
+
+@asynccontextmanager
+async def _serving(server: HolderServer, listener: socket.socket) -> AsyncIterator[None]:
+    runner = web.AppRunner(server.application(), access_log=None)
+    await runner.setup()
+    connections: set[asyncio.Transport] = set()
+    listening: asyncio.Server | None = None
+    try:
+        handler = runner.server
+        assert handler is not None  # noqa: S101 - `setup` makes it
+        listening = await asyncio.get_running_loop().create_server(
+            lambda: SmallFiles(server.small_file, handler, connections), sock=listener
+        )
+        yield
+    finally:
+        if listening is not None:
+            listening.close()
+        for connection in tuple(connections):
+            connection.close()
+        await runner.cleanup()
 
 
 async def _fill(stages: Sequence[HolderStage]) -> None:

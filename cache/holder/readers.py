@@ -75,14 +75,27 @@ class Readers:
         if reader is None:
             remedy = f"Mount a projected service account token with the audience {AUDIENCE}"
             raise Unauthenticated.of("the cache needs a valid token", "", remedy)
-        if not any(fnmatchcase(reader.namespace, glob) for glob in self._namespaces):
+        if not self._may_read(reader):
             remedy = "Ask an administrator to add it to the cache's readers"
             raise AccessDenied.of("the namespace may not read from this cache", reader.namespace, remedy)
         return reader
 
+    def known(self, authorization: str) -> Reader | None:
+        """The reader of a request that may read, if no question to the API server is needed; else None."""
+        kind, _, token = authorization.partition(" ")
+        expires, found = self._cached.get(_key(token.strip()), (0.0, None))
+        is_current = kind.lower() == "bearer" and self._now() < expires
+        if found is None or not is_current or not found.done() or found.cancelled() or found.exception():
+            return None
+        reader = found.result()
+        return reader if reader is not None and self._may_read(reader) else None
+
+    def _may_read(self, reader: Reader) -> bool:
+        return any(fnmatchcase(reader.namespace, glob) for glob in self._namespaces)
+
     async def _known(self, token: str) -> Reader | None:
         """The reader of a token, asked for once in `CACHE_SECONDS`, however many requests have it."""
-        key, now = hashlib.sha256(token.encode()).digest(), self._now()
+        key, now = _key(token), self._now()
         expires, found = self._cached.get(key, (0.0, None))
         if found is None or now >= expires:
             found = asyncio.ensure_future(self._ask(token, is_new=found is None))
@@ -105,6 +118,10 @@ class Readers:
             self._cached = {key: one for key, one in self._cached.items() if one[0] > now}
         while len(self._cached) >= MAX_CACHED:
             self._cached.pop(next(iter(self._cached)))
+
+
+def _key(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
 
 
 def reader_of(status: Mapping[str, Any]) -> Reader | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -13,9 +13,10 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from podferry.cache.holder.active_readers import ActiveReaders
-from podferry.cache.holder.file_response import send_file, sent_bytes
+from podferry.cache.holder.file_response import SENDFILE_BYTES, send_file, sent_bytes
 from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.holder.readers import Readers, refusal_status
+from podferry.cache.holder.small_files import HOLDER_FIELD, TOKEN_FIELD, SmallRequest, read_small
 from podferry.contract import cache_api
 from podferry.contract.cache_api import Asker, HolderStatus, Refusal
 from podferry.contract.errors import FerryError, Problem
@@ -73,7 +74,7 @@ class HolderServer:
         name = request.remote or ""
         if self._readers is not None and request.path != cache_api.HEALTH_PATH:
             try:
-                reader = await self._readers.check(_authorization(request))
+                reader = await self._readers.check(_authorization(request.headers))
             except FerryError as error:
                 return _json(refusal_status(error), Refusal(error.problems))
             name = f"{reader.namespace}/{reader.pod}"
@@ -132,6 +133,28 @@ class HolderServer:
             return response
         return _json(404, Refusal((Problem("the holder does not have this file", name),)))
 
+    def small_file(self, request: SmallRequest, address: str) -> bytes | None:
+        """A small file for a reader that is known, or None if `file` is to answer."""
+        reader = address
+        if self._readers is not None:
+            known = self._readers.known(_authorization(request.fields))
+            if known is None:
+                return None
+            reader = f"{known.namespace}/{known.pod}"
+        for stage in self._stages:
+            entry = stage.file(request.digest, request.name)
+            if entry is not None and entry.size < SENDFILE_BYTES:
+                body = read_small(stage.root / request.name, entry.size)
+                self._served(reader, body, is_holder=HOLDER_FIELD in request.fields)
+                return body
+        return None
+
+    def _served(self, reader: str, body: bytes | None, *, is_holder: bool) -> None:
+        self.served_bytes += len(body or b"")
+        if body is not None and not is_holder:
+            with self._active.request(reader):
+                pass
+
     async def status(self, _: web.Request) -> web.Response:
         """What it holds."""
         failures = [stage.failure for stage in self._stages if stage.failure is not None]
@@ -146,9 +169,10 @@ class HolderServer:
         return web.Response(text="ok\n")
 
 
-def _authorization(request: web.Request) -> str:
-    token = request.headers.get(cache_api.TOKEN_HEADER)
-    return request.headers.get("Authorization", "") if token is None else f"Bearer {token}"
+def _authorization(fields: Mapping[str, str]) -> str:
+    """What identifies a reader, by the header's fields in lower case or in any."""
+    token = fields.get(TOKEN_FIELD)
+    return fields.get("authorization", "") if token is None else f"Bearer {token}"
 
 
 def _wait_seconds(request: web.Request) -> float:

@@ -61,6 +61,20 @@ async def test_a_pod_of_an_allowed_namespace(readers):
     assert await readers.check("Bearer good") == Reader("team-a", "p1", "n1")
 
 
+async def test_a_token_that_was_reviewed_lately_is_known_without_a_question(readers, reviews, clock):
+    assert readers.known("Bearer good") is None
+    reader = await readers.check("Bearer good")
+    assert readers.known("Bearer good") == reader
+    assert readers.known("Basic good") is None
+    for refused in ("Bearer other", "Bearer bad"):
+        with pytest.raises(AccessDenied):
+            await readers.check(refused)
+        assert readers.known(refused) is None
+    clock.now += CACHE_SECONDS
+    assert readers.known("Bearer good") is None
+    assert len(reviews.asked) == 3
+
+
 @pytest.mark.parametrize(
     "header",
     [

@@ -1,0 +1,134 @@
+"""Sends small files to readers on connections that ask for nothing else.
+
+A dataset of small files is one request for each of them. aiohttp takes longer over a request than the kernel
+does over the file, so requests as the fetch engine writes them are answered before aiohttp sees them. Any
+other request, such as one for a range or without a known token, hands its connection to aiohttp for good.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from aiohttp.helpers import rfc822_formatted_time
+
+from podferry.contract import cache_api
+
+MAX_REQUEST_BYTES = 8192
+REQUEST = re.compile(
+    rb"GET %b/([^/\s?#]+)/([^\s?#]+) HTTP/1\.1\r\n((?:[A-Za-z-]+: [^\r\n]*\r\n)+)\r\n"
+    % cache_api.FILES_PATH.encode()
+)
+TOKEN_FIELD, HOLDER_FIELD = cache_api.TOKEN_HEADER.lower(), cache_api.HOLDER_HEADER.lower()
+USUAL_FIELDS = ("host", "user-agent", "accept", "accept-encoding", "authorization")
+KNOWN_FIELDS = frozenset((*USUAL_FIELDS, TOKEN_FIELD, HOLDER_FIELD))
+"""Header fields that do not change what a request for a complete file means."""
+
+
+class SmallRequest(NamedTuple):
+    """A request for a complete file.
+
+    Attributes:
+        digest: Of the manifest.
+        name: The file's.
+        fields: Its header, by the names in lower case.
+    """
+
+    digest: str
+    name: str
+    fields: Mapping[str, str]
+
+
+def small_request(data: bytes) -> SmallRequest | None:
+    """Exactly one request for a complete file, or None for anything else."""
+    found = REQUEST.fullmatch(data) if len(data) <= MAX_REQUEST_BYTES else None
+    if found is None or not data.isascii():
+        return None
+    digest, name, header = (part.decode("ascii") for part in found.groups())
+    lines = [line.partition(": ") for line in header.splitlines()]
+    fields = {field.lower(): value for field, _, value in lines}
+    if len(fields) != len(lines) or "host" not in fields or not fields.keys() <= KNOWN_FIELDS:
+        return None
+    return SmallRequest(digest, unquote(name) if "%" in name else name, fields)
+
+
+def response_of(body: bytes) -> bytes:
+    """A complete response with a file."""
+    head = (
+        f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nAccept-Ranges: bytes\r\n"
+        f"Content-Type: application/octet-stream\r\nDate: {rfc822_formatted_time()}\r\n\r\n"
+    )
+    return head.encode("ascii") + body
+
+
+def read_small(path: os.PathLike[str], size: int) -> bytes | None:
+    """A file of this size, or None if it is gone or has another one."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        body = os.read(descriptor, size + 1)
+    finally:
+        os.close(descriptor)
+    return body if len(body) == size else None
+
+
+Answer = Callable[[SmallRequest, str], bytes | None]
+"""The file that a request asks for, by the reader's address; None if aiohttp is to answer."""
+
+
+class SmallFiles(asyncio.Protocol):
+    """One connection, until another request comes.
+
+    Args:
+        answer: Finds files.
+        make_handler: Makes the protocol that takes over.
+        connections: Those that have not been handed over; to be closed at the end.
+    """
+
+    def __init__(
+        self,
+        answer: Answer,
+        make_handler: Callable[[], asyncio.Protocol],
+        connections: set[asyncio.Transport],
+    ) -> None:
+        self._answer, self._make_handler, self._connections = answer, make_handler, connections
+        self._transport: asyncio.Transport | None = None
+        self._address = ""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `asyncio.Protocol`."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - what a server of streams makes
+        self._transport = transport
+        self._connections.add(transport)
+        self._address = str((transport.get_extra_info("peername") or ("",))[0])
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        if self._transport is not None:
+            self._connections.discard(self._transport)
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        transport = self._transport
+        if transport is None:
+            return
+        # A reader that asks again before it has read the last file must not fill this process's memory.
+        request = None if transport.get_write_buffer_size() else small_request(data)
+        body = self._answer(request, self._address) if request is not None else None
+        if body is None:
+            self._hand_over(transport, data)
+        else:
+            transport.write(response_of(body))
+
+    def _hand_over(self, transport: asyncio.Transport, data: bytes) -> None:
+        self._connections.discard(transport)
+        handler = self._make_handler()
+        transport.set_protocol(handler)
+        handler.connection_made(transport)
+        handler.data_received(data)
