@@ -15,7 +15,7 @@ IMAGE ?= podferry:0.1.0-python3.12
 EXTRAS ?= webhook,kfp,hdfs,oss,sftp
 WRITERS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podferry/writers
 
-.PHONY: help demo examples image test check test-servers test-writers test-kfp test-cluster e2e faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews bench-sources bench-batches installed typing clean
+.PHONY: help demo examples image test check test-servers test-writers test-kfp test-cluster e2e faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews bench-sources bench-batches bench-cache installed typing clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | column -t -s '|'
@@ -97,7 +97,7 @@ reviews: $(STAMP)test ## send N random pods to the webhook; none may crash it or
 exits: $(STAMP)test ## end every verb N times, in every way: none ends by a signal
 	EXITS=$(or $(N),200) $(BIN)/pytest tests/cli/test_process_exit.py
 
-bench: bench-prefetch bench-epoch bench-checkpoint bench-reviews bench-sources bench-batches ## run the comparisons; SHORT=1 only checks that they run
+bench: bench-prefetch bench-epoch bench-checkpoint bench-reviews bench-sources bench-batches bench-cache ## run the comparisons; SHORT=1 only checks that they run
 
 # Benchmarks time what users install: a wheel in its own environment.
 installed: $(BIN)/python
@@ -125,6 +125,10 @@ bench-sources: $(STAMP)bench $(STAMP)servers installed ## compare every source w
 
 bench-batches: $(STAMP)bench $(STAMP)test ## the time of a batch, from the stage and straight from OSS; SHORT=1 as above
 	PYTHONPATH=. $(BIN)/python benchmarks/batches.py $(if $(SHORT),--short)
+
+bench-cache: export PODFERRY_PROGRAM = $(abspath $(INSTALLED)/bin/podferry)
+bench-cache: $(STAMP)bench installed ## the node cache: second pods, shared data, FUSE mounts, several holders; SHORT=1 as above
+	$(BIN)/python benchmarks/node_cache.py $(if $(SHORT),--short)
 
 clean: ## remove everything that was built
 	rm -rf build dist $(VENV) *.egg-info

@@ -25,7 +25,7 @@ from nginx import nginx, nginx_version
 from reader import SIDE
 from report import RESULTS, report
 from serving import BUCKET, KEYS, Site, in_memory, measured_on
-from ways import LOCAL, PREFIX, READER, Training, ferried, trained, uri, ways
+from ways import LOCAL, PREFIX, READER, SECOND, Training, ferried, trained, uri, ways
 
 from tests.support.isolation import isolate
 
@@ -34,7 +34,8 @@ SITES = ("plain", "latency")
 COLD, WARM = 5.0, 0.95
 """The ratios that are to be reached: of a cold epoch against FUSE, of a warm one against plain files."""
 NOTE = f"""Staging is a part of the first epoch. Break-even: the first epoch after which {OURS} is not behind;
-epochs that were not measured count as the last one that was."""
+epochs that were not measured count as the last one that was. A second pod finds a holder on its node that has
+everything."""
 WORKERS = len(os.sched_getaffinity(0))
 
 
@@ -85,7 +86,7 @@ def _row(
         "images/s": ", ".join(f"{count / epoch['seconds']:,.0f}" for epoch in epochs),
         "step waits": ", ".join(f"{epoch['waited'] / epoch['seconds']:.0%}" for epoch in epochs),
         "all epochs": f"{epochs[-1]['ended']:.1f} s",
-        "break-even epoch": "-" if way in {OURS, LOCAL} else str(even or "never"),
+        "break-even epoch": "-" if way in {OURS, SECOND, LOCAL} else str(even or "never"),
     }
 
 

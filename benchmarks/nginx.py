@@ -31,6 +31,8 @@ LATENCY_MS = 20
 """To the first byte: what object stores in the same region take at least."""
 LISTING_MS = 100
 """To a page of the listing of a place that is slow with it."""
+SITES = ("plain", "tls", "latency", "distant", "counted")
+COUNTED_LOG = "counted.log"
 RATE = 80
 """MiB a second of one connection. Source: Amazon's "Performance guidelines for Amazon S3", 85 to 90 MB/s."""
 PLACES = f"""\
@@ -50,7 +52,7 @@ def nginx(folder: Path, root: Path) -> Iterator[dict[str, Site]]:
         root: Holds the bucket's directory.
 
     Yields:
-        Its sites: `plain`, `tls`, `latency`, `distant`.
+        Its sites: `plain`, `tls`, `latency`, `distant`, `counted`.
 
     Raises:
         ClusterError: It is not installed and this user cannot install it; says what to install.
@@ -60,12 +62,22 @@ def nginx(folder: Path, root: Path) -> Iterator[dict[str, Site]]:
     held = root / BUCKET
     (folder / "keys").write_text("".join(lines(files_below(held))))
     _write_certificates(folder)
-    ports = {name: real_servers.free_port() for name in ("plain", "tls", "latency", "distant")}
+    ports = {name: real_servers.free_port() for name in SITES}
     _configure(folder, root, ports)
     environ = {"PATH": f"{os.environ['PATH']}:{SYSTEM}"}
     command = ["nginx", "-p", f"{folder}/", "-c", "nginx.conf"]
     with real_servers.running(command, ports["plain"], folder / "log", **environ):
         yield _sites(folder, held, ports)
+
+
+def sent_of_objects(folder: Path) -> int:
+    """Bytes of objects that the site `counted` has sent so far, listings left out.
+
+    Args:
+        folder: That of `nginx`.
+    """
+    lines = (line.split() for line in (folder / COUNTED_LOG).read_text().splitlines())
+    return sum(int(count) for count, arguments in lines if arguments == "-")
 
 
 def nginx_version() -> str:
@@ -110,7 +122,7 @@ def _sites(folder: Path, held: Path, ports: dict[str, int]) -> dict[str, Site]:
     plain = f"http://{ADDRESS}:{ports['plain']}"
     tls = f"https://{HOST}:{ports['tls']}"
     latency = f"http://{ADDRESS}:{ports['latency']}"
-    distant = f"http://{ADDRESS}:{ports['distant']}"
+    distant, counted = (f"http://{ADDRESS}:{ports[name]}" for name in ("distant", "counted"))
     slow = f"{LATENCY_MS} ms to the first byte, {RATE} MiB/s a connection"
     return {
         "plain": Site("plain", "nginx, canned listing", plain, held, KEYS),
@@ -119,4 +131,5 @@ def _sites(folder: Path, held: Path, ports: dict[str, int]) -> dict[str, Site]:
         "distant": Site(
             "distant", f"nginx, {slow}, canned listing, {LISTING_MS} ms a page", distant, held, KEYS
         ),
+        "counted": Site("counted", f"nginx, {slow}, canned listing, counted", counted, held, KEYS),
     }

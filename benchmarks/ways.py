@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import OURS
+from holders import holders
 from mounts import PROGRAMS, mounted
 from peers import FETCHING, OURS_PROGRAM
 from serving import BUCKET, Site, s5cmd
 
 READER = str(Path(__file__).with_name("reader.py"))
 PREFIX = "images"
+SECOND = "podferry, second pod on the node"
+"""The node's holder has the images when the clock starts: the first pod's time."""
 LOCAL = "already in memory"
 """No way from a store, but where the others end: the machine's limit."""
 
@@ -73,12 +76,29 @@ def uri() -> str:
 
 def ways(fuse: bool) -> list[str]:
     """Their names, those that mount only where that is possible."""
-    staged = [OURS, "s5cmd, init container", "boto3, download step", "s3fs, remote"]
+    staged = [OURS, SECOND, "s5cmd, init container", "boto3, download step", "s3fs, remote"]
     return [*staged, *(PROGRAMS if fuse else ()), LOCAL]
 
 
-def _command(name: str, site: Site, training: Training, folder: Path, mount: Path | None) -> list[str]:
+@contextmanager
+def _prepared(name: str, site: Site, folder: Path) -> Iterator[str]:
+    """The URL of a holder that has the images, for a second pod; empty for other ways."""
+    if name != SECOND:
+        yield ""
+        return
+    with holders(site.endpoint, uri(), folder) as [holder]:
+        holder.wait_until_complete()
+        yield holder.url
+
+
+def _command(
+    name: str, site: Site, training: Training, folder: Path, mount: Path | None, cache: str
+) -> list[str]:
     stage, target = folder / "stage", folder / "seen.json"
+    if cache:
+        options = ("--endpoint", site.endpoint, "--cache", cache)
+        fetch = [OURS_PROGRAM, "dataset", "get", *options, uri(), str(stage)]
+        return staged_by(fetch, training.words(str(stage), target))
     if name == OURS:
         return ferried(site, stage, training.words(str(stage), target))
     if name.startswith("s5cmd"):
@@ -100,16 +120,13 @@ def trained(name: str, site: Site, training: Training, folder: Path) -> list[dic
     """
     folder.mkdir()
     environment = {**os.environ, **site.environment, "AWS_ENDPOINT_URL": site.endpoint}
-    started = time.monotonic()
-    mounting = mounted(name, site, folder / "mount") if name in PROGRAMS else nullcontext()
-    with removed(folder), mounting as mount:
-        words = _command(name, site, training, folder, mount)
-        done = subprocess.run(
-            words, env=environment, start_new_session=True, capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise RuntimeError(f"{name} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-2000:]}")
-        seen = json.loads((folder / "seen.json").read_text())
+    with removed(folder), _prepared(name, site, folder) as cache:
+        started = time.monotonic()
+        mounting = mounted(name, site, folder / "mount") if name in PROGRAMS else nullcontext()
+        with mounting as mount:
+            words = _command(name, site, training, folder, mount, cache)
+            _run(name, words, environment)
+            seen = json.loads((folder / "seen.json").read_text())
     if seen["images"] != training.images:
         raise RuntimeError(f"{name} trained on {seen['images']} images, not on {training.images}")
     return list(_since(started, seen["epochs"]))
@@ -127,6 +144,14 @@ def _since(started: float, epochs: list[Mapping[str, float]]) -> Iterator[dict[s
             "waited": epoch["waited"] + staging,
         }
         began = epoch["ended"]
+
+
+def _run(name: str, words: list[str], environment: Mapping[str, str]) -> None:
+    done = subprocess.run(
+        words, env=environment, start_new_session=True, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{name} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-2000:]}")
 
 
 @contextmanager
