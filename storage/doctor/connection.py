@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 
 from podferry.storage.doctor.address import ServerAddress
 from podferry.storage.doctor.finding import Finding, Outcome, ok, skipped
+from podferry.storage.errors.connection_failure import openssl_failure
 from podferry.storage.request_builder import USER_AGENT_LINE, Origin
 
 MAX_SKEW_SECONDS = 900
@@ -82,7 +83,7 @@ async def _spoken(address: ServerAddress, seconds: float) -> list[Finding]:
     except ssl.SSLCertVerificationError as error:
         return [_untrusted(error)]
     except OSError as error:
-        remedy = "Write http:// in the endpoint if the server has no TLS, or correct the server"
+        remedy = "If the server has no TLS, write http:// in the endpoint, or the scheme without it"
         return [Finding("TLS", Outcome.FAILED, f"no handshake ({_why(error)})", remedy)]
     try:
         clock = [await _clock((reader, writer), origin.host, seconds)] if address.speaks_http else []
@@ -143,6 +144,9 @@ async def _close(writer: asyncio.StreamWriter) -> None:
 def _why(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "timed out"
+    if isinstance(error, ssl.SSLError):  # its number is OpenSSL's
+        failure = openssl_failure(error)
+        return failure.reason if failure else error.reason or str(error)
     if isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno:
         return os.strerror(error.errno)
     return getattr(error, "strerror", None) or str(error)

@@ -46,12 +46,12 @@ CONNECTION_ERRORS = {
     "no tls": Rule(
         InvalidSpec,
         "the server for {} does not use TLS",
-        "Write http:// instead of https:// in the address, or another port",
+        "Write {plain}:// instead of {private}:// in the address, or another port",
     ),
     "tls port": Rule(
         InvalidSpec,
         "the server for {} requires TLS",
-        "Write https:// instead of http:// in the address, or another port",
+        "Write {private}:// instead of {plain}:// in the address, or another port",
     ),
     "not s3": Rule(
         InvalidSpec,
@@ -71,6 +71,9 @@ CONNECTION_ERRORS = {
     ),
 }
 """Misconfigured, and permanent, if the store never responded; an outage if it did."""
+
+SCHEMES_WITH_TLS = {"webdav": "webdavs", "webhdfs": "swebhdfs", "ftp": "ftps"}
+"""Schemes whose name says whether there is TLS, where others have an endpoint: for `{plain}`, `{private}`."""
 
 ERRORS = {
     "missing": Rule(NotFound, "there is no object {}", "Check the name"),

@@ -22,8 +22,8 @@ from podferry.storage.errors.credential_rules import (
     NO_CREDENTIALS_REMEDIES,
     OTHER_CREDENTIALS_REMEDY,
 )
-from podferry.storage.errors.rules import CONNECTION_ERRORS, ERRORS
-from podferry.storage.network.settings import Network
+from podferry.storage.errors.rules import CONNECTION_ERRORS, ERRORS, SCHEMES_WITH_TLS
+from podferry.storage.network.settings import NETWORK_KEYS, Network
 
 if TYPE_CHECKING:
     from podferry.storage.errors.vendor_fields import VendorFields
@@ -66,9 +66,7 @@ def store_location(
 ) -> StoreLocation:
     """The location of a store that is reached with these network settings."""
     proxy = network.proxies.proxy_for(endpoint)
-    return StoreLocation(
-        uri, endpoint, credentials, str(proxy) if proxy else "", network.ca.names, unused[:MAX_UNUSED_SHOWN]
-    )
+    return StoreLocation(uri, endpoint, credentials, str(proxy) if proxy else "", network.ca.names, unused)
 
 
 def unused_keys(
@@ -81,7 +79,13 @@ def unused_keys(
         read: The vendor's.
         of_secret: Reads them again; None for the environment, which has hundreds of others.
     """
-    return () if of_secret is None else tuple(sorted(set(credentials) - set(read)))
+    return () if of_secret is None else tuple(sorted(set(credentials) - {*read, *NETWORK_KEYS}))
+
+
+def credentials_read(read: Sequence[str], unused: Sequence[str] = ()) -> str:
+    """Which credentials were read, and keys of the Secret that mean nothing to the store: for messages."""
+    found = f"read: {', '.join(read)}" if read else "no credentials were read"
+    return f"{found}; unknown keys of the Secret: {', '.join(unused[:MAX_UNUSED_SHOWN])}" if unused else found
 
 
 def translate(
@@ -172,13 +176,12 @@ def store_error(kind: str, location: StoreLocation, name: str = "", evidence: st
     remedy = ""
     if kind in CREDENTIAL_ERRORS:
         rule = CREDENTIAL_ERRORS[kind]
-        keys = ", ".join(location.credentials)
-        measured.append(f"read: {keys}" if keys else "no credentials were read")
-        if location.unused and rule.error is CredentialsMissing:
-            measured.append(f"unknown keys of the Secret: {', '.join(location.unused)}")
+        is_missing = rule.error is CredentialsMissing or not location.credentials
+        measured.append(credentials_read(location.credentials, location.unused if is_missing else ()))
         remedy = "" if rule.remedy else _credentials_remedy(location.uri.scheme)
     elif kind in CONNECTION_ERRORS:
         rule = CONNECTION_ERRORS[kind]
+        remedy = _with_tls_schemes(rule.remedy, location.uri.scheme)
         if kind == "untrusted":
             measured.append(f"trusted: {', '.join(('the system', *location.trusted))}")
     else:
@@ -186,6 +189,13 @@ def store_error(kind: str, location: StoreLocation, name: str = "", evidence: st
         subject = str(location.uri.root) if kind == "bucket" else subject
     problem = Problem(rule.sentence.format(subject), "; ".join(filter(None, measured)), remedy or rule.remedy)
     return rule.error(problem)
+
+
+def _with_tls_schemes(remedy: str, scheme: str) -> str:
+    """The remedy with the names of the scheme with and without TLS."""
+    pairs = SCHEMES_WITH_TLS.items()
+    plain, private = next((pair for pair in pairs if scheme in pair), ("http", "https"))
+    return remedy.replace("{plain}", plain).replace("{private}", private)
 
 
 def _credentials_remedy(scheme: str) -> str:

@@ -17,6 +17,7 @@ from podferry.contract.uri import Uri
 from podferry.storage.errors.connection_failure import openssl_failure
 from podferry.storage.fsspec.install_hints import missing_package
 from podferry.storage.fsspec.options import GOOGLE_SCHEMES, TLS, Options
+from podferry.storage.http.connector import Connector
 
 SESSION_ATTRIBUTES = ("_s3creator", "_session")
 """Attributes with the HTTP session of s3fs and gcsfs, which have no public way to close it."""
@@ -54,7 +55,7 @@ class _HandshakeFailed(Exception):
     """A TLS handshake that would fail again. gcsfs repeats aiohttp's exceptions for half a minute."""
 
 
-class _Connector(aiohttp.TCPConnector):
+class _Connector(Connector):
     async def connect(self, *args: Any, **options: Any) -> Any:
         """See `aiohttp.BaseConnector.connect`."""
         try:

@@ -2,6 +2,16 @@
 
 from podferry.storage.engine import Engine, Scheme
 
+SECRET_KEYS = (
+    "GOOGLE_APPLICATION_CREDENTIALS_JSON",
+    "key.json",
+    "service-account.json",
+    "service_account.json",
+    "credentials.json",
+    "user-gcp-sa.json",  # the Secret of Kubeflow
+)
+"""Keys under which Secrets have the JSON of a service account."""
+
 FSSPEC = Engine(
     name="fsspec",
     store="podferry.storage.fsspec.store:open_fsspec",
@@ -10,7 +20,7 @@ FSSPEC = Engine(
             names=("gs", "gcs"),
             page="gcs",
             tested_on="fake-gcs-server",
-            credentials=("GOOGLE_APPLICATION_CREDENTIALS",),
+            credentials=("GOOGLE_APPLICATION_CREDENTIALS", *SECRET_KEYS, "GOOGLE_SKIP_SIGNATURE"),
             checksums="CRC32C",
             exclusive_create=True,
             resumed_uploads=True,

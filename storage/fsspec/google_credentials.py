@@ -14,17 +14,9 @@ from typing import Any
 
 from podferry.contract.errors import CredentialsMissing, InvalidSpec
 from podferry.storage.credentials.sources import is_true
+from podferry.storage.fsspec.engine import SECRET_KEYS
 
 FILE_VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
-SECRET_KEYS = (
-    "GOOGLE_APPLICATION_CREDENTIALS_JSON",
-    "key.json",
-    "service-account.json",
-    "service_account.json",
-    "credentials.json",
-    "user-gcp-sa.json",  # the Secret of Kubeflow
-)
-"""Keys under which Secrets have the JSON of a service account."""
 ANONYMOUS = "anon"
 """What gcsfs takes for no credentials."""
 OF_GCSFS = ("service_account", "authorized_user")

@@ -16,7 +16,8 @@ from podferry.storage.azure.credentials import with_connection_string
 from podferry.storage.credentials.endpoints import checked_endpoint, host_label
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, variable_names
 from podferry.storage.errors.translate import StoreLocation, store_error, store_location, unused_keys
-from podferry.storage.fsspec.google_credentials import SECRET_KEYS, google_token
+from podferry.storage.fsspec.engine import SECRET_KEYS
+from podferry.storage.fsspec.google_credentials import google_token
 from podferry.storage.network.tls import tls_context
 from podferry.storage.s3.endpoint import requester_pays, s3_endpoint
 from podferry.storage.store import StoreConfig

@@ -2,7 +2,7 @@
 
 from podferry.storage.engine import Engine, Scheme
 
-CREDENTIALS = ("FTP_USERNAME", "FTP_PASSWORD")
+CREDENTIALS = ("FTP_USERNAME", "FTP_PASSWORD", "username", "password")
 SERVERS = "vsftpd, pyftpdlib"
 
 FTP = Engine(

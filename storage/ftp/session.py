@@ -26,6 +26,10 @@ ENDED = ("226", "250", "225", "426", "451", "450", "551")
 """Replies to a transfer that the client has ended: complete, aborted, or failed."""
 
 
+class TlsRefused(ftplib.error_perm):
+    """The reply to AUTH TLS of a server that has no TLS: 530 from vsftpd, 500 to 534 from others."""
+
+
 class FtpSession(ftplib.FTP_TLS):
     """A session that has logged in; to be used by one thread at a time.
 
@@ -47,7 +51,8 @@ class FtpSession(ftplib.FTP_TLS):
             limits: Its timeouts.
 
         Raises:
-            ftplib.Error, OSError, EOFError: The server does not let this client in.
+            TlsRefused: The server has no TLS.
+            ftplib.Error, OSError, EOFError: It does not let this client in.
         """
         self._login, self._limits, self.tls = login, limits, login.tls
         self.replies = Replies()
@@ -112,7 +117,10 @@ class FtpSession(ftplib.FTP_TLS):
 
     def auth(self) -> str:
         """See `ftplib.FTP_TLS.auth`; the protocol's name is that of RFC 4217."""
-        reply = self.voidcmd("AUTH TLS")
+        try:
+            reply = self.voidcmd("AUTH TLS")
+        except ftplib.error_perm as error:
+            raise TlsRefused(*error.args) from error
         assert self.sock is not None  # noqa: S101 - it is connected
         self.replies.clear()  # what has come in the clear is no reply to what is said in private
         self.sock = self._private(self.sock)

@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 
 from podferry.contract.errors import AccessDenied
 from podferry.contract.uri import Uri
-from podferry.storage.errors.translate import StoreLocation
+from podferry.storage.errors.translate import StoreLocation, credentials_read, store_error
 from podferry.storage.ftp.login import Login, Tls, login_for
-from podferry.storage.ftp.session import FtpSession
+from podferry.storage.ftp.session import FtpSession, TlsRefused
 from podferry.storage.network.tls import tls_context
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
@@ -141,6 +141,10 @@ class Sessions:
             self._context = tls_context(self._config.network.ca.pem)
         try:
             return FtpSession(login, self._context, self._limits)
+        except TlsRefused as error:
+            if self.answered:
+                raise
+            raise store_error("no tls", self._location, "", f"AUTH TLS: {str(error)[:100]!a}") from error
         except ftplib.error_perm as error:
             if self.answered or str(error)[:3] not in REFUSED_LOGINS:
                 raise
@@ -152,8 +156,7 @@ class Sessions:
 
 
 def _refused(login: Login, location: StoreLocation, error: Exception) -> AccessDenied:
-    names = ", ".join(location.credentials)
-    read = f"read: {names}" if names else "no credentials were read"
+    read = credentials_read(location.credentials, () if location.credentials else location.unused)
     measured = f"{str(error)[:100]!a}; user {login.user}; {location.address}; {read}"
     remedy = "Set FTP_USERNAME and FTP_PASSWORD in the environment or in the Secret, or correct them"
     remedy += "" if login.tls is not Tls.NONE else "; if the server requires TLS, write ftps://"

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
-from podferry.storage.errors.translate import StoreLocation, store_error, translating
+from podferry.storage.errors.translate import StoreLocation, store_error, translating, unused_keys
 from podferry.storage.ftp.directories import endless, file_entry, list_directory, path_of
 from podferry.storage.ftp.login import Tls, login_for, names_of_credentials
 from podferry.storage.ftp.replies import Endless
@@ -59,7 +59,8 @@ class FtpStore:
         self.uri, self._limits = uri, limits
         login = login_for(uri, config.credentials)
         names = names_of_credentials(config.credentials)
-        self._location = StoreLocation(uri, login.address, names, "", config.network.ca.names)
+        unused = unused_keys(config.credentials, names, config.reload_credentials)
+        self._location = StoreLocation(uri, login.address, names, "", config.network.ca.names, unused)
         self._sessions = Sessions(uri, config, self._location, limits)
         self._threads = WorkerThreads(MAX_SESSIONS, "ftp")
         self._small = SmallReads(self._sessions, self._threads, limits) if login.tls is Tls.NONE else None

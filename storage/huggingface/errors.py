@@ -5,10 +5,11 @@ from __future__ import annotations
 import aiohttp
 
 from podferry.contract.errors import AccessDenied, BucketNotFound, FerryError, InvalidSpec, NotFound
-from podferry.storage.errors.translate import StoreLocation, store_error
+from podferry.storage.errors.translate import StoreLocation, credentials_read, store_error
+from podferry.storage.http.page_detection import is_html
 from podferry.storage.huggingface.repository import Repository
 
-FAILED, UNAUTHORIZED, REDIRECTED = 400, 401, 300
+FAILED, UNAUTHORIZED, NOT_FOUND, REDIRECTED = 400, 401, 404, 300
 NOT_VALID = "Invalid"
 """How the message about a token that is not valid begins: the Hub uses 401 for repositories as well."""
 
@@ -19,13 +20,15 @@ def raise_for_hub(response: aiohttp.ClientResponse, location: StoreLocation, rep
     Raises:
         BucketNotFound, NotFound: There is no such repository, revision or file.
         AccessDenied: The repository is gated, or the token is not valid.
-        InvalidSpec: It redirects to another page.
+        InvalidSpec: It redirects to another page, or has a page of its own.
         aiohttp.ClientResponseError: Anything else.
     """
     if response.status < REDIRECTED:
         return
     if response.status < FAILED:
         raise no_hub(location, f"HTTP {response.status} to {response.headers.get('Location', '')[:200]}")
+    if response.status == NOT_FOUND and is_html(response.content_type):
+        raise no_hub(location, f"HTTP {response.status}, {response.content_type}")
     found = _error(response, location, repository)
     if found is not None:
         raise found
@@ -42,7 +45,8 @@ def _error(
     response: aiohttp.ClientResponse, location: StoreLocation, repository: Repository
 ) -> FerryError | None:
     code, said = (response.headers.get(name, "") for name in ("X-Error-Code", "X-Error-Message"))
-    read = f"read: {', '.join(location.credentials)}" if location.credentials else "no token was read"
+    unused = () if location.credentials else location.unused
+    read = credentials_read(location.credentials, unused)
     measured = "; ".join(filter(None, [f"HTTP {response.status} {code}".strip(), said[:200], read]))
     name = f"{repository.kind}/{repository.name}"
     if code == "GatedRepo":

@@ -18,6 +18,7 @@ from podferry.storage.errors.translate import (
     store_location,
     too_short,
     translating,
+    unused_keys,
 )
 from podferry.storage.http.session import RangeReader, WebSession
 from podferry.storage.huggingface.hub import Hub, Member
@@ -35,6 +36,11 @@ SHA256_DIGITS = 64
 """Hexadecimal digits; Git's identity of a file has 40."""
 
 
+def hub_endpoint(config: StoreConfig) -> str:
+    """URL of the Hub. Raises `InvalidSpec` for one that is none."""
+    return checked_endpoint(config.endpoint or config.credentials.get("HF_ENDPOINT") or ENDPOINT)
+
+
 class HuggingFaceStore:
     """See `podferry.storage.store.Store`; read only."""
 
@@ -45,10 +51,10 @@ class HuggingFaceStore:
 
     def __init__(self, uri: Uri, config: StoreConfig, limits: Limits = LIMITS) -> None:
         self.uri, self._config, self._limits = uri, config, limits
-        variables = config.credentials
-        endpoint = checked_endpoint(config.endpoint or variables.get("HF_ENDPOINT") or ENDPOINT)
+        variables, endpoint = config.credentials, hub_endpoint(config)
         names = tuple(name for name in TOKEN_KEYS if variables.get(name))
-        self._location = store_location(uri, endpoint, names, config.network)
+        unused = unused_keys(config.credentials, (*names, "HF_ENDPOINT"), config.reload_credentials)
+        self._location = store_location(uri, endpoint, names, config.network, unused)
         headers = RefreshedValue(self._headers, lasting=config.reload_credentials is None)
         self._session = WebSession(endpoint, config.network, limits, headers)
         self._commit: str | None = None

@@ -6,10 +6,14 @@ from collections.abc import Mapping
 
 import msgspec
 
-from podferry.storage.network.ca_bundle import CaBundle, read_ca_bundle
-from podferry.storage.network.proxies import Proxies, has_proxies, read_proxies
+from podferry.storage.network.ca_bundle import SECRET_KEYS, CaBundle, read_ca_bundle
+from podferry.storage.network.proxies import PROXY_VARIABLES, Proxies, has_proxies, read_proxies
 
 NO_KEYS: Mapping[str, str] = {}
+NETWORK_KEYS = frozenset(
+    {*SECRET_KEYS, *(spelled for name in (*PROXY_VARIABLES, "NO_PROXY") for spelled in (name, name.lower()))}
+)
+"""Keys of a Secret that are about the network, whatever the store."""
 
 
 class Network(msgspec.Struct, frozen=True):

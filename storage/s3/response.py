@@ -6,9 +6,12 @@ import re
 from urllib.parse import urlsplit
 
 from podferry.storage.errors.response_body import read_response_body
+from podferry.storage.http.page_detection import is_html
 from podferry.storage.http.store_client import StoreResponse, StoreResponseError
 
 BUCKET_REGION_HEADER = "x-amz-bucket-region"
+PAGE_STATUSES = (404, 405)
+"""With a page, they come from a web server. Those of other errors may be a gateway's."""
 EXCERPT_CHARACTERS = 60
 """Enough to recognize a page by."""
 MAYBE_SECRET = re.compile(r"[A-Za-z0-9+=_-]{20,}")
@@ -52,6 +55,8 @@ def checked(response: StoreResponse) -> StoreResponse:
         return response
     error = S3ResponseError(response)
     leads_elsewhere = 300 <= response.status < 400 and "Location" in response.headers
+    if response.status in PAGE_STATUSES and is_html(response.headers.get("Content-Type", "")):
+        raise NotFromS3(response)
     raise RedirectedAway(response) if leads_elsewhere and not (error.error_code or error.region) else error
 
 

@@ -16,6 +16,7 @@ SFTP = Engine(
                 "SFTP_PRIVATE_KEY",
                 "SFTP_PASSPHRASE",
                 "SFTP_KNOWN_HOSTS",
+                *("username", "password", "ssh-privatekey", "known_hosts"),  # keys of Secrets
             ),
             exclusive_create=True,
         ),

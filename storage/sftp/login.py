@@ -6,7 +6,7 @@ Nothing of this machine takes part by itself: no agent, and neither keys nor `kn
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,6 +15,7 @@ from podferry.contract.errors import CredentialsMissing, InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.login import authority_of, login_names, login_values, server_address
 from podferry.storage.credentials.sources import is_true
+from podferry.storage.errors.translate import credentials_read
 
 PORT = 22
 KEY_FILES = ("id_ed25519", "id_ecdsa", "id_rsa")
@@ -63,8 +64,13 @@ def names_of_credentials(variables: Mapping[str, str]) -> tuple[str, ...]:
     return login_names(variables, "SFTP_", ALIASES)
 
 
-def login_for(uri: Uri, variables: Mapping[str, str]) -> Login:
+def login_for(uri: Uri, variables: Mapping[str, str], unused: Sequence[str] = ()) -> Login:
     """How to log in at the host of a URI. Reads files that variables name.
+
+    Args:
+        uri: Of the store.
+        variables: Of the environment or a Secret.
+        unused: Keys of the Secret that are none of SFTP's, for messages.
 
     Raises:
         InvalidSpec: The URI has no valid port, or a file cannot be read.
@@ -76,8 +82,7 @@ def login_for(uri: Uri, variables: Mapping[str, str]) -> Login:
     folder = Path(variables["SFTP_SSH_DIR"]) if variables.get("SFTP_SSH_DIR") else None
     user = user or own["SFTP_USERNAME"]
     keys = _private_keys(own["SFTP_PRIVATE_KEY"], folder, bool(own["SFTP_PASSWORD"]))
-    names = ", ".join(names_of_credentials(variables))
-    read = f"read: {names}" if names else "no credentials were read"
+    read = credentials_read(names_of_credentials(variables), unused)
     if not user:
         remedy = "Set SFTP_USERNAME in the environment or in the Secret, or write sftp://USER@HOST/…"
         raise CredentialsMissing.of(f"there is no user for {uri}", read, remedy)

@@ -18,7 +18,7 @@ import asyncssh
 from podferry.contract.errors import FerryError
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
-from podferry.storage.errors.translate import StoreLocation, translating
+from podferry.storage.errors.translate import StoreLocation, translating, unused_keys
 from podferry.storage.in_parallel import for_each_limited
 from podferry.storage.object_names import checked_name
 from podferry.storage.retries import pauses
@@ -54,8 +54,10 @@ class SftpStore:
         """
         self.uri, self._limits = uri, limits
         read = config.reload_credentials or (lambda: config.credentials)
-        login = login_for(uri, config.credentials)
-        self._location = StoreLocation(uri, login.address, names_of_credentials(config.credentials))
+        names = names_of_credentials(config.credentials)
+        unused = unused_keys(config.credentials, names, config.reload_credentials)
+        login = login_for(uri, config.credentials, unused)
+        self._location = StoreLocation(uri, login.address, names)
         self._connections = Connections(uri, read, self._location, limits)
         self.exclusive_create = True
 

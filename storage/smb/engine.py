@@ -12,7 +12,7 @@ SMB = Engine(
             names=("smb",),
             page="smb",
             tested_on="Samba",
-            credentials=("SMB_USERNAME", "SMB_PASSWORD", "SMB_DOMAIN"),
+            credentials=("SMB_USERNAME", "SMB_PASSWORD", "SMB_DOMAIN", "username", "password", "domain"),
             exclusive_create=True,
         ),
     ),

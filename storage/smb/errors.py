@@ -13,7 +13,7 @@ from podferry.contract.errors import (
     Throttled,
     Unavailable,
 )
-from podferry.storage.errors.translate import StoreLocation, store_error, translate
+from podferry.storage.errors.translate import StoreLocation, credentials_read, store_error, translate
 from podferry.storage.smb.nt_status import (
     LoginRefused,
     NoFiles,
@@ -119,7 +119,6 @@ def _status_error(status: int, location: StoreLocation, name: str) -> FerryError
 def _error(rule: Rule, location: StoreLocation, name: str, evidence: str) -> FerryError:
     measured = [evidence]
     if issubclass(rule.error, AccessDenied):
-        names = ", ".join(location.credentials)
-        measured.append(f"read: {names}" if names else "no credentials were read")
+        measured.append(credentials_read(location.credentials))
     subject = str(location.uri / name) if name else str(location.uri)
     return rule.error(Problem(rule.sentence.format(subject), "; ".join(filter(None, measured)), rule.remedy))

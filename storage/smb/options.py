@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
@@ -11,6 +11,7 @@ import msgspec
 from podferry.contract.errors import CredentialsMissing, InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.sources import is_true
+from podferry.storage.errors.translate import credentials_read, unused_keys
 
 PORT = 445
 USER_KEYS = ("SMB_USERNAME", "username", "azurestorageaccountname")
@@ -51,8 +52,15 @@ class SmbOptions(msgspec.Struct, frozen=True):
         return f"SmbOptions({self.host}:{self.port}, {self.share})"
 
 
-def read_options(uri: Uri, credentials: Mapping[str, str]) -> SmbOptions:
+def read_options(
+    uri: Uri, credentials: Mapping[str, str], of_secret: Callable[[], Mapping[str, str]] | None = None
+) -> SmbOptions:
     """Where the share of a URI is, and who logs in.
+
+    Args:
+        uri: Of the store.
+        credentials: Of the environment or a Secret.
+        of_secret: Reads them again; None for the environment.
 
     Raises:
         InvalidSpec: The URI names no share or no valid port.
@@ -68,7 +76,7 @@ def read_options(uri: Uri, credentials: Mapping[str, str]) -> SmbOptions:
     guest = is_true(credentials.get("SMB_GUEST", "")) and not user
     ticket = "" if guest or _has(credentials, PASSWORD_KEYS) else _ticket(credentials)
     if not guest and not ticket:
-        _check(uri, user, credentials, names)
+        _check(uri, user, credentials, credentials_read(names, unused_keys(credentials, names, of_secret)))
     domain = _first(credentials, DOMAIN_KEYS)
     account = f"{domain}\\{user}" if domain and user and not set("\\@") & set(user) else user
     encrypt = credentials.get("SMB_ENCRYPTION", "").strip().lower() in {"required", "true", "1", "yes", "on"}
@@ -93,10 +101,9 @@ def _ticket(credentials: Mapping[str, str]) -> str:
     return cache if cache and all(map(find_spec, KERBEROS)) else ""
 
 
-def _check(uri: Uri, user: str, credentials: Mapping[str, str], names: tuple[str, ...]) -> None:
+def _check(uri: Uri, user: str, credentials: Mapping[str, str], measured: str) -> None:
     missing = "user" if not user else "" if _has(credentials, PASSWORD_KEYS) else "password"
     if missing:
-        measured = f"read: {', '.join(names)}" if names else "no credentials were read"
         remedy = (
             "Set SMB_USERNAME and SMB_PASSWORD (SMB_DOMAIN for a domain's account) in the environment or in "
             "the Secret; for a share without accounts set SMB_GUEST=true; a ticket of Kerberos needs "

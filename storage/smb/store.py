@@ -50,7 +50,7 @@ class SmbStore:
     def __init__(self, uri: Uri, config: StoreConfig = StoreConfig(), limits: Limits = LIMITS) -> None:  # noqa: B008
         self.uri = uri
         self._config, self._limits = config, limits
-        options = read_options(uri, config.credentials)
+        options = read_options(uri, config.credentials, config.reload_credentials)
         self._location = StoreLocation(uri, credentials=options.names)
         self._base = server_path(uri.key.partition("/")[2])
         self._connections = Connections(self._options, limits)

@@ -15,7 +15,13 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.web import names_of_web_credentials, refreshed_headers, refreshed_lines
 from podferry.storage.errors.plain_http import requires_tls
-from podferry.storage.errors.translate import check_listed, store_error, store_location, translating
+from podferry.storage.errors.translate import (
+    check_listed,
+    store_error,
+    store_location,
+    translating,
+    unused_keys,
+)
 from podferry.storage.http.get_requests import web_get_builder
 from podferry.storage.http.heads import HeadRequests
 from podferry.storage.lazy_log import warn
@@ -54,7 +60,8 @@ class WebStore:
         self.uri, self._config, self._limits = uri, config, limits
         self._url = f"{uri.scheme}://{uri.bucket}"
         names = names_of_web_credentials(PREFIX, self._url, config.credentials)
-        self._location = store_location(uri, self._url, names, config.network)
+        unused = unused_keys(config.credentials, names, config.reload_credentials)
+        self._location = store_location(uri, self._url, names, config.network, unused)
         headers = refreshed_headers(PREFIX, self._url, config)
         self._site = WebSite(self._location, config.network, limits, headers, config.allowed_sources)
         self._call_seconds = limits.connect_seconds + limits.stall_seconds + limits.retry_seconds

@@ -14,7 +14,13 @@ from podferry.contract.errors import InvalidSpec, NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.web import names_of_web_credentials, refreshed_headers, refreshed_lines
-from podferry.storage.errors.translate import check_listed, store_error, store_location, translating
+from podferry.storage.errors.translate import (
+    check_listed,
+    store_error,
+    store_location,
+    translating,
+    unused_keys,
+)
 from podferry.storage.http.get_requests import web_get_builder
 from podferry.storage.http.page_detection import is_html
 from podferry.storage.http.session import RangeReader, WebSession
@@ -50,7 +56,8 @@ class WebDavStore:
         self.uri, self._config, self._limits = uri, config, limits
         self._url = f"{'https' if uri.scheme == 'webdavs' else 'http'}://{uri.bucket}"
         names = names_of_web_credentials(PREFIX, self._url, config.credentials)
-        self._location = store_location(uri, self._url, names, config.network)
+        unused = unused_keys(config.credentials, names, config.reload_credentials)
+        self._location = store_location(uri, self._url, names, config.network, unused)
         headers = refreshed_headers(PREFIX, self._url, config)
         self._session = WebSession(self._url, config.network, limits, headers, config.allowed_sources)
         self._client = DavClient(uri, self._session, self._location, limits)

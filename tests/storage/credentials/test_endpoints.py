@@ -1,9 +1,11 @@
 import pytest
+from aiohttp import web
 
-from podferry.contract.errors import CredentialsMissing, InvalidSpec
+from podferry.contract.errors import AccessDenied, CredentialsMissing, InvalidSpec, PermanentError
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
+from tests.support.scripted_ftp import scripted_ftp
 
 S3 = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
 
@@ -36,11 +38,13 @@ def test_an_endpoint_has_no_password_which_messages_would_show(scheme):
     assert "pa55" not in str(caught.value)
 
 
-@pytest.mark.parametrize("uri", ["s3://b/x", "az://c/x", "oss://b/x"])
+@pytest.mark.parametrize("uri", ["s3://b/x", "az://c/x", "oss://b/x", "sftp://h/x", "smb://h/s/x"])
 def test_without_credentials_the_unknown_keys_of_a_secret_are_named(uri):
     held = {
         "access_key": "pa55",
         "pass": "pa55",
+        "ca": "",
+        "https_proxy": "",
         "OSS_REGION": "cn-hangzhou",
         "AWS_EC2_METADATA_DISABLED": "1",
     }
@@ -49,9 +53,43 @@ def test_without_credentials_the_unknown_keys_of_a_secret_are_named(uri):
     with pytest.raises(CredentialsMissing, match=r"unknown keys of the Secret: .*access_key, pass") as caught:
         open_store(parse_uri(uri), config)
     assert "pa55" not in str(caught.value)
+    assert "ca," not in str(caught.value)
+    assert "https_proxy" not in str(caught.value)
     with pytest.raises(CredentialsMissing) as caught:
         open_store(parse_uri(uri), StoreConfig(credentials=held))
     assert "unknown keys" not in str(caught.value)
+
+
+@pytest.mark.parametrize("scheme", ["http", "webdav", "hf"])
+async def test_a_server_that_asks_for_a_login_shows_keys_that_mean_nothing(answering, scheme):
+    async def answer(request):
+        return web.Response(status=401)
+
+    held, endpoint = {"user": "pa55", "pass": "pa55"}, await answering(answer)
+    uri = f"{scheme}://org/name" if scheme == "hf" else endpoint.replace("http", scheme)
+    config = StoreConfig(endpoint if scheme == "hf" else None, None, held, lambda: held)
+    store = open_store(parse_uri(f"{uri}/digits"), config)
+    with pytest.raises(
+        PermanentError, match="no credentials were read; unknown keys of the Secret: pass, user"
+    ):
+        await store.children()
+    await store.close()
+
+
+async def test_an_ftp_server_that_refuses_anonymous_users_shows_keys_that_mean_nothing():
+    async def refuse(session, _):
+        await session.say("530 Login incorrect.")
+
+    held = {"user": "pa55", "pass": "pa55"}
+    async with scripted_ftp({"PASS": refuse, "USER": refuse}) as server:
+        store = open_store(
+            parse_uri(f"ftp://{server.address}/d"), StoreConfig(None, None, held, lambda: held)
+        )
+        with pytest.raises(
+            AccessDenied, match="no credentials were read; unknown keys of the Secret: pass, user"
+        ):
+            await store.children()
+        await store.close()
 
 
 @pytest.mark.parametrize(

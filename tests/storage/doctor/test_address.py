@@ -16,6 +16,10 @@ from tests.support.declared import KEYS
         ("sftp://me@host/x", None, ("host", 22, False)),
         ("sftp://me@[2001:db8::1]:2222/x", None, ("2001:db8::1", 2222, False)),
         ("ftp://host:80/x", None, ("host", 80, False)),
+        ("hdfs://name-node:9000/x", None, ("name-node", 9000, False)),
+        ("hdfs://nameservice/x", None, None),
+        ("hf://datasets/a/b", None, ("huggingface.co", 443, True)),
+        ("hf://datasets/a/b", "http://mirror:81", ("mirror", 81, False)),
         ("memory://b/x", None, None),
         ("file:///x", None, None),
     ],
@@ -29,7 +33,8 @@ async def test_where_the_server_is(uri, endpoint, place):
 
 
 @pytest.mark.parametrize(
-    ("scheme", "words"), [("sftp", "SSH"), ("ssh", "SSH"), ("ftps", "engine"), ("ftp", "")]
+    ("scheme", "words"),
+    [("sftp", "SSH"), ("ssh", "SSH"), ("ftps", "engine"), ("ftp", ""), ("smb", "SMB signs")],
 )
 async def test_who_encrypts_without_tls_from_the_first_byte_is_told(scheme, words):
     parsed, config = parse_uri(f"{scheme}://me@host/x"), StoreConfig(credentials=KEYS)

@@ -54,6 +54,17 @@ async def test_what_is_wrong_comes_last(uri, last, words):
     assert words in f"{found[last].measured} {found[last].remedy}"
 
 
+async def test_a_server_without_tls(answering):
+    async def answer(request):
+        return web.Response()
+
+    endpoint = (await answering(answer)).replace("http://", "https://")
+    found = await findings("s3://b/x", StoreConfig(endpoint=endpoint, credentials=KEYS))
+    assert list(found)[-1] == "TLS"
+    assert "the answer is not TLS" in found["TLS"].measured
+    assert "http:// in the endpoint" in found["TLS"].remedy
+
+
 async def test_a_closed_port():
     with reserved_port() as port:
         found = await findings("s3://b/x", StoreConfig(endpoint=f"http://127.0.0.1:{port}", credentials=KEYS))

@@ -241,3 +241,22 @@ def test_the_key_that_ends_a_listing_is_reported(key):
     assert problem.what.startswith("a key below ")
     assert f'the key "{key}"' in problem.measured
     assert "?engine=fsspec" in problem.remedy
+
+
+@pytest.mark.parametrize(
+    ("uri", "plain", "private"),
+    [
+        ("s3://b/x", "http", "https"),
+        ("https://h/x", "http", "https"),
+        ("webdavs://h/x", "webdav", "webdavs"),
+        ("swebhdfs://h/x", "webhdfs", "swebhdfs"),
+        ("ftps://h/x", "ftp", "ftps"),
+    ],
+)
+def test_the_remedy_for_tls_names_the_schemes_of_the_uri(uri, plain, private):
+    for kind, words in (
+        ("no tls", f"Write {plain}:// instead of {private}://"),
+        ("tls port", f"Write {private}:// instead of {plain}://"),
+    ):
+        (problem,) = store_error(kind, StoreLocation(parse_uri(uri))).problems
+        assert problem.remedy.startswith(words)

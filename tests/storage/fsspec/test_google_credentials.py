@@ -4,7 +4,8 @@ import pytest
 
 from podferry.contract.errors import CredentialsMissing, InvalidSpec
 from podferry.contract.uri import Uri
-from podferry.storage.fsspec.google_credentials import SECRET_KEYS, google_token
+from podferry.storage.fsspec.engine import SECRET_KEYS
+from podferry.storage.fsspec.google_credentials import google_token
 from podferry.storage.fsspec.options import options_for
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import LIMITS

@@ -9,7 +9,7 @@ from importlib import import_module
 
 import pytest
 
-from podferry.contract.errors import Changed, Corrupt, FerryError, Unavailable
+from podferry.contract.errors import Changed, Corrupt, FerryError, InvalidSpec, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.ftp.small_reads import MAX_BYTES
@@ -62,6 +62,18 @@ def replies(*lines: str) -> Handler:
         await session.say(*lines)
 
     return answer
+
+
+@pytest.mark.parametrize("reply", ["530 Please login with USER and PASS.", "500 unknown", "534 no"])
+async def test_a_server_that_has_no_tls_is_named(reply: str) -> None:
+    async with scripted_ftp({"AUTH": replies(reply)}) as server:
+        store = open_store(parse_uri(f"ftps://{server.address}/d"), StoreConfig(), PATIENT)
+        with pytest.raises(
+            InvalidSpec, match=rf"not use TLS \(AUTH TLS: '{reply}.*Write ftp:// instead of ftps://"
+        ):
+            await store.children()
+        await store.close()
+    assert "USER anonymous" not in server.commands
 
 
 async def nothing(session: Session, _: str) -> None:

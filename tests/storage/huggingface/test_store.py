@@ -61,6 +61,16 @@ def config(hub: HubServer, **held: str) -> StoreConfig:
     return StoreConfig(credentials={"HF_ENDPOINT": hub.url, **held})
 
 
+async def test_a_web_server_in_the_place_of_the_hub_is_named(answering) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(status=404, text="<html>404</html>", content_type="text/html")
+
+    store = open_store(parse_uri("hf://datasets/org/digits"), StoreConfig(await answering(answer)))
+    with pytest.raises(InvalidSpec, match=r"not respond as the Hugging Face Hub.*HTTP 404, text/html"):
+        await store.children()
+    await store.close()
+
+
 @pytest.mark.parametrize(
     ("uri", "files"),
     [
@@ -99,7 +109,12 @@ async def test_a_token_stays_at_the_hub(hub: HubServer, key: str, tmp_path) -> N
             AccessDenied,
             r"org/gated is gated .*Accept its conditions at http.*org/gated",
         ),
-        ("datasets/org/gated", "", AccessDenied, r"is gated \(HTTP 401 GatedRepo; .*no token was read"),
+        (
+            "datasets/org/gated",
+            "",
+            AccessDenied,
+            r"is gated \(HTTP 401 GatedRepo; .*no credentials were read",
+        ),
         ("datasets/org/gated", "wrong", AccessDenied, r"rejects the credentials .*read: HF_TOKEN"),
         ("spaces/org/private", "", BucketNotFound, r"or it is private \(HTTP 401 RepoNotFound.*set HF_TOKEN"),
         ("datasets/org/none", "", BucketNotFound, "there is no repository datasets/org/none"),

@@ -37,6 +37,10 @@ FOREIGN: dict[str, tuple[Handler, str]] = {
         lambda _: web.Response(text="<!doctype html><title>Console</title>", content_type="text/html"),
         r"HTTP 200, text/html; charset=utf-8: '<!doctype html><title>Console",
     ),
+    "page of a web server": (
+        lambda _: web.Response(status=404, text="<html>404 Not Found</html>", content_type="text/html"),
+        r"HTTP 404, text/html; charset=utf-8: '<html>404 Not Found",
+    ),
     "json": (
         lambda _: web.json_response({"authorization": "Bearer eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"}),
         r"""HTTP 200, application/json; charset=utf-8: '{"authorization": "Bearer \\u2026"}'""",
