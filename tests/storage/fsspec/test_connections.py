@@ -9,6 +9,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
+from podferry.storage.fsspec.connections import open_file_system
+from podferry.storage.http.connector import Connector
 from podferry.storage.network.settings import read_network
 from podferry.storage.store import StoreConfig
 from tests.support.private_ca import PrivateCa
@@ -70,3 +72,8 @@ async def test_gcsfs_does_not_repeat_what_a_certificate_refuses(answering, priva
 
 async def no_request(request):
     raise AssertionError(request)
+
+
+async def test_gcsfs_closes_every_connection_as_other_sessions_do():
+    file_system, _ = open_file_system(parse_uri("gs://bucket/x"), {"token": "anon"})
+    assert isinstance(file_system.session_kwargs["connector"], Connector)
