@@ -28,6 +28,11 @@ ODD_NAMES = [
     "<tag>&amp;",
     ".hidden/.x",
     "...",
+    "trailing.",
+    "-option",
+    "emoji \N{GRINNING FACE}",
+    "e\N{COMBINING ACUTE ACCENT}",  # is not the letter é, of which some file systems make it
+    "l" * 200,
 ]
 NAMES = st.text(st.characters(exclude_categories=("Cs", "Cc", "Cn")), min_size=1, max_size=30).filter(
     lambda name: name_problem(name) is None

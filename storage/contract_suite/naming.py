@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from podferry.contract.errors import AlreadyExists, InvalidSpec
+from podferry.contract.errors import AlreadyExists, InvalidSpec, PermanentError
 from podferry.storage.contract_suite.inputs import NAMES, ODD_NAMES, names
 from podferry.storage.engines import engine_of
 from podferry.storage.store import Store, WriteMode
@@ -21,6 +21,18 @@ def refused_characters(store: Store) -> str:
 async def test_odd_names_round_trip(store: Store, name: str, refused_characters: str) -> None:
     """Blanks, signs of URLs and other scripts stay in a name as they are."""
     await round_trip(store, name, refused_characters)
+
+
+async def test_names_that_differ_in_case_are_not_mixed_up(store: Store) -> None:
+    """Each has its own file, or the store refuses the second one."""
+    await store.write("dir/Case", b"first")
+    try:
+        await store.write("dir/case", b"second")
+    except PermanentError:
+        assert await names(store) == ["dir/Case"]
+    else:
+        assert bytes(await store.read("dir/case")) == b"second"
+    assert bytes(await store.read("dir/Case")) == b"first"
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from unicodedata import normalize
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import aiohttp
 import msgspec
@@ -175,7 +176,9 @@ class WebHdfsClient:
         if not expected or downgraded or is_metadata_service(target):
             evidence = f"redirected to {found.scheme}://{found.netloc}{found.path[:100]}"
             raise hadoop_error("not hdfs", self._access.location, path.strip("/"), evidence)
-        return target
+        # Java's URI.toASCIIString, by which the NameNode writes the path, composes letters and their accents.
+        is_same = normalize("NFC", unquote(found.path)) == normalize("NFC", f"{API}{path}")
+        return found._replace(path=f"{API}{quote(path)}").geturl() if is_same else target
 
 
 async def _limited(response: aiohttp.ClientResponse) -> bytes:

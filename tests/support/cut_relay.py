@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 
+from podferry.storage.credentials.login import server_address
+
 
 class CutRelay:
     """Passes bytes on, and cuts the connection that reaches a number of them.
@@ -100,7 +102,7 @@ async def cut_relay(
         for target, own in ((int(port), 0), *((port, port) for port in ports)):
             handler = partial(relay.serve, (name, target))
             listener = await stack.enter_async_context(await asyncio.start_server(handler, host, own))
-            relay.address = relay.address or f"{host}:{listener.sockets[0].getsockname()[1]}"
+            relay.address = relay.address or server_address(host, listener.sockets[0].getsockname()[1])
         try:
             yield relay
         finally:

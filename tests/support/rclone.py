@@ -40,7 +40,7 @@ def certificate_for_loopback(folder: Path) -> tuple[Path, Path]:
     """A certificate that signs itself, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "loopback")])
-    names = [x509.IPAddress(ip_address(address)) for address in ("127.0.0.1", "127.0.0.2")]
+    names = [x509.IPAddress(ip_address(address)) for address in ("127.0.0.1", "127.0.0.2", "::1")]
     now = datetime.datetime.now(datetime.UTC)
     certificate = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())

@@ -149,4 +149,11 @@ def make_container(endpoint, name):
         "Authorization": f"SharedKey {AZURITE_ACCOUNT}:{base64.b64encode(digest).decode()}",
     }
     request = urllib.request.Request(f"{endpoint}/{name}?restype=container", headers=headers, method="PUT")  # noqa: S310  # loopback
-    urllib.request.urlopen(request, timeout=PATIENCE).close()  # noqa: S310  # loopback
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return urllib.request.urlopen(request, timeout=PATIENCE).close()  # noqa: S310  # loopback
+        except ConnectionError:  # of an emulator that listens and is not ready yet
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)

@@ -106,16 +106,16 @@ class Site:
 
     @asynccontextmanager
     async def cut(
-        self, uri: Uri, after: int, cuts: int, *, upward: bool = False, listing: bool = False
+        self, uri: Uri, after: int, cuts: int, *, upward: bool = False, listing: bool = False, host: str = ""
     ) -> AsyncIterator[tuple[Uri, CutRelay]]:
         """The directory behind a relay, where variables and endpoint now lead too; see `cut_relay`.
 
-        `listing` is for a relay of what lists, where another server has the data.
+        `listing` is for a relay of what lists, where another server has the data; `host` is where it listens.
         """
         server = urlsplit(self.endpoint or "").netloc or uri.bucket
         if self._hub_server is not None:
             server = urlsplit(self._hub_server.url if listing else self._hub_server.storage).netloc
-        host = RELAYED if self._ports else "127.0.0.1"
+        host = host or (RELAYED if self._ports else "127.0.0.1")
         direct = self.endpoint, dict(self.variables)
         async with cut_relay(server, after, cuts, upward=upward, host=host, ports=self._ports) as relay:
             yield self._behind(uri, server, relay.address), relay
@@ -132,9 +132,9 @@ class Site:
                 self._hub_server.storage = f"http://{address}"
             return uri
         if uri.scheme == "sftp":
-            host, _, port = address.partition(":")
+            host, _, port = address.rpartition(":")
             known = self.variables["SFTP_KNOWN_HOSTS"].partition(" ")[2]
-            self.variables |= {"SFTP_KNOWN_HOSTS": f"[{host}]:{port} {known}"}
+            self.variables |= {"SFTP_KNOWN_HOSTS": f"[{host.strip('[]')}]:{port} {known}"}
         if uri.scheme in HADOOP:
             for name in ("core-site.xml", "hdfs-site.xml"):
                 (self._folder / "server" / name).write_text(CLIENT_OF_HDFS)

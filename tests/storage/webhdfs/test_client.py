@@ -1,7 +1,9 @@
 """What NameNodes and DataNodes may do: redirect elsewhere, list for ever, lie, cut, fail over."""
 
 import asyncio
+import unicodedata
 from contextlib import asynccontextmanager
+from urllib.parse import quote
 
 import pytest
 from aiohttp import web
@@ -94,6 +96,25 @@ async def test_a_redirection_elsewhere_is_refused(node, store, target):
     node.responses["OPEN"] = lambda request: web.Response(status=307, headers={"Location": target})
     with pytest.raises(InvalidSpec, match="redirected to"):
         await store.read("a", 0, 10)
+
+
+async def test_a_redirection_that_composes_letters_leads_to_the_name_that_was_asked_for(node, store):
+    """A NameNode writes both names alike: é, and e with its accent as macOS has it."""
+    paths = []
+
+    def redirect(request):
+        paths.append(request.path)
+        if "data" in request.query:
+            return web.Response(body=DATA)
+        composed = quote(unicodedata.normalize("NFC", request.path))
+        place = f"http://{request.host}{composed}?{request.query_string}&data=1"
+        return web.Response(status=307, headers={"Location": place})
+
+    node.responses["OPEN"] = redirect
+    for name in ("\u00e9", "e\u0301"):
+        assert bytes(await store.read(name, 0, 10)) == DATA
+        assert paths == [f"/webhdfs/v1/data/{name}"] * 2
+        paths.clear()
 
 
 async def test_more_than_was_requested_is_refused(node, store):
