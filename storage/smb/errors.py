@@ -53,6 +53,11 @@ NO_TICKET = Rule(
     "there is no valid Kerberos ticket for {}",
     "Run kinit, check KRB5CCNAME, and name the host as the server's principal cifs/HOST does",
 )
+NO_NTLM = Rule(
+    AccessDenied,
+    "the server takes no login by NTLM for {}",
+    "Log in by Kerberos: set KRB5CCNAME in the place of the password; or have NTLM allowed for this account",
+)
 BLOCKED = Rule(
     AccessDenied,
     "the account may not log in for {}",
@@ -69,6 +74,7 @@ RULES = {
         (0xC000006E, 0xC000006F, 0xC0000070, 0xC0000071, 0xC0000072, 0xC000015B, 0xC0000224, 0xC0000234),
         BLOCKED,
     ),
+    0xC0000418: NO_NTLM,
     **dict.fromkeys((0xC0000043, 0xC0000054, 0xC0000056), OPEN_ELSEWHERE),
     **dict.fromkeys((0xC000009A, 0xC0000205, 0xC00000D0), BUSY),
     0xC00000CC: Rule(

@@ -31,8 +31,10 @@ from podferry.storage.smb.negotiation import (
 from podferry.storage.smb.nt_status import (
     MORE_PROCESSING_REQUIRED,
     SUCCESS,
+    ConnectionLost,
     LoginRefused,
     NoFiles,
+    ProtocolError,
     StatusError,
 )
 from podferry.storage.smb.options import SmbOptions
@@ -79,7 +81,11 @@ class _Login:
 
     async def run(self) -> Share:
         """Negotiate, log in, connect to the share."""
-        negotiated = read_negotiated(await self._hashed(self._offer.request()))
+        try:
+            answer = await self._hashed(self._offer.request())
+        except ConnectionLost as error:
+            raise ProtocolError(f"while the dialect is negotiated: {error}") from error
+        negotiated = read_negotiated(answer)
         flags = await self._log_in(negotiated)
         self._connection.large_requests = bool(negotiated.capabilities & LARGE_MTU)
         if self._connection.signer is not None and SMB_3_0 <= negotiated.dialect < SMB_3_1_1:

@@ -34,6 +34,12 @@ def unlisted(uri: Uri, status: int) -> Unavailable:
 def not_stored(uri: Uri, stored: int, sent: int) -> Unavailable:
     """The error for an upload that the server has cut."""
     what = f"the server has not stored all of {uri}"
+    if not stored:  # PHP behind FastCGI gets no body whose length is not known before its end
+        remedy = (
+            "Have the server take bodies in chunks: PHP-FPM needs a web server that collects them "
+            "(nginx: `fastcgi_request_buffering on`)"
+        )
+        return Unavailable.of(what, f"0 of {sent} bytes", remedy)
     return Unavailable.of(what, f"{stored} of {sent} bytes", "Try again")
 
 

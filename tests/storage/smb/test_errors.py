@@ -36,6 +36,7 @@ LOCATION = StoreLocation(parse_uri("smb://nas/share/d"), credentials=("SMB_USERN
             r"rejects the user.*STATUS_LOGON_FAILURE; read: SMB_USERNAME",
         ),
         (StatusError(0xC0000071), AccessDenied, "may not log in.*STATUS_PASSWORD_EXPIRED"),
+        (StatusError(0xC0000418), AccessDenied, "no login by NTLM.*STATUS_NTLM_BLOCKED.*KRB5CCNAME"),
         (StatusError(0xC00000CC), BucketNotFound, "no share for smb://nas/share/d/a"),
         (StatusError(0xC0000022), AccessDenied, "denies access to smb://nas/share/d/a"),
         (StatusError(0xC0000034), NotFound, "no object"),

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from podferry.contract.errors import FerryError
+from podferry.contract.errors import FerryError, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.storage.smb.store import SmbStore
 from podferry.storage.store import StoreConfig
@@ -87,3 +87,21 @@ async def test_a_server_that_sends_drop_by_drop_is_an_error() -> None:
     async with answering(framed(message(0, body=bytes(1 << 16))), seconds=0.1) as store:
         with pytest.raises(FerryError):
             await store.children()
+
+
+async def test_a_server_that_hangs_up_while_the_dialect_is_negotiated_is_named() -> None:
+    """As Samba and Windows do where only SMB 1 is enabled."""
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(4)
+        writer.transport.abort()
+        await asyncio.sleep(0)  # a transport closes its socket one iteration later
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        store = SmbStore(parse_uri(f"smb://{address}/share/d"), CONFIG, HASTY)
+        with pytest.raises(
+            Unavailable, match=r"as one of SMB 2 or 3 \(while .*that SMB 2 or later is enabled"
+        ):
+            await store.children()
+        await store.close()

@@ -16,6 +16,7 @@ URI = Uri("webdav", "h", "d/a")
         errors.elsewhere(URI, "/other"),
         errors.unlisted(URI, 403),
         errors.not_stored(URI, 9, 10),
+        errors.not_stored(URI, 0, 10),
         errors.not_exclusive(URI, "HTTP 201"),
         errors.changed_name(URI),
     ],

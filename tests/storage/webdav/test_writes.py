@@ -11,6 +11,7 @@ from podferry.contract.errors import AccessDenied, AlreadyExists, InvalidSpec, U
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.store import WriteMode
+from podferry.storage.timeouts_and_limits import Limits
 from tests.support.dav_server import DavServer
 
 
@@ -75,6 +76,23 @@ async def test_an_upload_that_is_cut_leaves_no_trace(served: DavServer) -> None:
     served.answers["PUT"] = cuts
     with pytest.raises(Unavailable, match=r"not stored all of .*9 of 10 bytes"):
         await served.store.write("a", b"0123456789")
+    assert served.files == {}
+
+
+async def test_a_server_that_drops_bodies_in_chunks_is_named(served: DavServer) -> None:
+    """Nextcloud's PHP behind FastCGI, where the web server does not collect them."""
+
+    async def drop(request: web.Request) -> web.Response:
+        await request.read()
+        assert request.headers["Transfer-Encoding"] == "chunked"
+        served.files[request.path] = b""
+        return web.Response(status=201)
+
+    served.answers["PUT"] = drop
+    store = open_store(served.store.uri, limits=Limits(part_bytes=4))
+    with pytest.raises(Unavailable, match=r"not stored all of .*\(0 of .*fastcgi_request_buffering on"):
+        await store.write("a", iter([b"123"] * 3))
+    await store.close()
     assert served.files == {}
 
 
