@@ -6,7 +6,6 @@ it. The table in docs/annotations.md is generated from `KEYS`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -32,6 +31,7 @@ from podferry.contract.annotation_values import (
     parse_text,
     parse_unpack,
 )
+from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.contract.quantity import parse_seconds
 from podferry.contract.selection import parse_globs
 from podferry.contract.spec import CHECKPOINT_PATH, DATASET_NAME, DATASET_PATH, FILE_MODE, OUTPUT_PATH, PREFIX
@@ -39,7 +39,7 @@ from podferry.contract.spec import CHECKPOINT_PATH, DATASET_NAME, DATASET_PATH, 
 STAMPS = frozenset({"status", "spec", "policy-hash", "signature", "rule", "reason", "trainer-memory"})
 """Keys that podferry itself sets on a pod; they are not settings."""
 DIRECTIONS = ("dataset", "checkpoints", "outputs")
-NAME = re.compile(DATASET_NAME)
+NAME = lazy_pattern(DATASET_NAME)
 
 
 class AnnotationKey(msgspec.Struct, frozen=True):

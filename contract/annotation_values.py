@@ -11,6 +11,7 @@ from typing import TypeVar
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.file_names import name_problem
 from podferry.contract.hidden_secrets import hide_secrets
+from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.contract.quantity import parse_bytes
 from podferry.contract.spec import SHM, Completion, DatasetMode, Medium, Shard, Unpack
 from podferry.contract.uri import READ_ONLY_SCHEMES, Uri, parse_uri
@@ -21,16 +22,16 @@ RESTORE_MEANT = {
     **dict.fromkeys(("false", "no", "off"), "never"),
 }
 """Words that would be names of checkpoints, and what they are meant to be."""
-LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+LABEL = lazy_pattern(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 """DNS-1123 label. Source: RFC 1123, as Kubernetes uses it for names of containers."""
-SUBDOMAIN = re.compile(rf"{LABEL.pattern}(\.{LABEL.pattern})*")
-ENDPOINT = re.compile(r"https?://[^/?#@\\\x00-\x20\x7f]+(/[^?#\\\x00-\x20\x7f]*)?")
+SUBDOMAIN = lazy_pattern(rf"{LABEL.pattern}(\.{LABEL.pattern})*")
+ENDPOINT = lazy_pattern(r"https?://[^/?#@\\\x00-\x20\x7f]+(/[^?#\\\x00-\x20\x7f]*)?")
 """Some clients read a backslash as a slash, and so would see another host."""
-REGION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?")
-COUNT = re.compile(r"\d{1,9}")
-MILLI = re.compile(r"[\d.]+m")
-MODE = re.compile(r"0?[0-7]{3}")
-SHARD = re.compile(r"(\d{1,9})/(\d{1,9})")
+REGION = lazy_pattern(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?")
+COUNT = lazy_pattern(r"\d{1,9}")
+MILLI = lazy_pattern(r"[\d.]+m")
+MODE = lazy_pattern(r"0?[0-7]{3}")
+SHARD = lazy_pattern(r"(\d{1,9})/(\d{1,9})")
 SYSTEM_DIRS = ("/dev", "/proc", "/sys")
 E = TypeVar("E", bound=StrEnum)
 

@@ -17,12 +17,13 @@ import msgspec
 
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.hidden_secrets import shown_value
+from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.contract.manifest import Manifest
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import MAX_CACHED_LENGTH, Uri, parse_uri
 
-DIGEST = re.compile(r"[0-9a-f]{64}")
-GLOBS = re.compile(r"[^\s#&,]+(,[^\s#&,]+)*")
+DIGEST = lazy_pattern(r"[0-9a-f]{64}")
+GLOBS = lazy_pattern(r"[^\s#&,]+(,[^\s#&,]+)*")
 FIELDS = {
     "sha256": DIGEST,
     "bytes": re.compile(r"\d{1,19}"),

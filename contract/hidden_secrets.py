@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import re
 
+from podferry.contract.lazy_pattern import lazy_pattern
+
 HIDDEN = "***"
-USER_INFO = re.compile(r"(?<![^\s/'\"(])([^\s/'\":@]*):[^\s/'\"]*@(?!sha256:)")
+USER_INFO = lazy_pattern(r"(?<![^\s/'\"(])([^\s/'\":@]*):[^\s/'\"]*@(?!sha256:)")
 """A user and a password before a host; an image's tag has a digest behind it. Anchored at the start of a
 word, so that a hostile text takes no longer than its length."""
-LONG_USER_INFO = re.compile(r"://([^\s/'\":@]*):(?!\d+/)[^\s'\"@]{0,200}@")
+LONG_USER_INFO = lazy_pattern(r"://([^\s/'\":@]*):(?!\d+/)[^\s'\"@]{0,200}@")
 """A password with a slash, which ends the host for a parser. What is longer is no password."""
-WEB_USER = re.compile(r"\b((?:https?|webdavs?)://)[^\s/'\"]+@")
+WEB_USER = lazy_pattern(r"\b((?:https?|webdavs?)://)[^\s/'\"]+@")
 """Engines of web servers take no user from a URI, so this is a token."""
-PARAMETER = re.compile(r"([?&#;])([\w.-]+)=([^&#\s'\")]+)")
-SECRET_NAME = re.compile("sig|token|pass|pwd|secret|key|credential|auth|jwt", re.IGNORECASE)
+PARAMETER = lazy_pattern(r"([?&#;])([\w.-]+)=([^&#\s'\")]+)")
+SECRET_NAME = lazy_pattern("sig|token|pass|pwd|secret|key|credential|auth|jwt", re.IGNORECASE)
 
 
 def hide_secrets(text: str) -> str:

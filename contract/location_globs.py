@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from podferry.contract.lazy_pattern import lazy_pattern
+
 ANY = "*"
-SEPARATORS = re.compile(r"[/\\]")
+SEPARATORS = lazy_pattern(r"[/\\]")
 """Between the parts of a path; servers on Windows take both."""
 IPV6_ADDRESS = re.compile(r"\[(?=[^\]]*:[^\]]*:)([0-9A-Fa-f:.%]+)\]")
 """In brackets; in a glob these would be a set of characters."""
-BRACKETED_HOST = re.compile(r"\[[^\[\]]*\](:\d*)?")
+BRACKETED_HOST = lazy_pattern(r"\[[^\[\]]*\](:\d*)?")
 """An address of IPv6, and a port."""
 Globs = Sequence[str]
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 
 from podferry.contract.claims import FORM, SCHEME, claim_path_problem, hint_for
 from podferry.contract.errors import Problem
+from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.contract.spec import PREFIX, DatasetMode
 from podferry.contract.uri import Uri
 
 SCHEMES = {DatasetMode.SHARE: SCHEME, DatasetMode.IMAGE: "image"}
 FORMS = {DatasetMode.SHARE: FORM, DatasetMode.IMAGE: "image://REGISTRY/NAME:TAG"}
 _COMPONENT = r"[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*"
-IMAGE_NAME = re.compile(
+IMAGE_NAME = lazy_pattern(
     rf"([A-Za-z0-9.:\[\]-]+/)?{_COMPONENT}(/{_COMPONENT})*(:\w[\w.-]{{0,127}})?"
     r"(@[A-Za-z0-9+._-]+:[0-9a-fA-F]{32,})?"
 )

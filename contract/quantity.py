@@ -6,22 +6,22 @@ Source of the grammar: Kubernetes API conventions, "Resource quantities": a deci
 
 from __future__ import annotations
 
-import re
 from decimal import ROUND_CEILING, Decimal
 
 from podferry.contract.errors import InvalidSpec
+from podferry.contract.lazy_pattern import lazy_pattern
 
 BINARY_SUFFIXES = {f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", 1)}
 DECIMAL_SUFFIXES = {letter: Decimal(1000) ** power for power, letter in enumerate("kMGTPE", 1)}
 FACTORS = {"": Decimal(1), "m": Decimal("0.001"), **BINARY_SUFFIXES, **DECIMAL_SUFFIXES}
-QUANTITY = re.compile(
+QUANTITY = lazy_pattern(
     r"(?P<number>[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?)(?P<suffix>[KMGTPE]i|[mkMGTPE]?)"
 )
 MAX_BYTES = 2**63 - 1
 """Bytes: the largest integer that a Kubernetes quantity holds."""
 MAX_TIMEOUT = 10**9
 """Seconds, 31 years: timers take them."""
-DURATION = re.compile(r"(?:(?P<h>\d{1,6})h)?(?:(?P<m>\d{1,6})m)?(?:(?P<s>\d{1,9})s?)?")
+DURATION = lazy_pattern(r"(?:(?P<h>\d{1,6})h)?(?:(?P<m>\d{1,6})m)?(?:(?P<s>\d{1,9})s?)?")
 
 
 def parse_quantity(text: str) -> Decimal:

@@ -13,20 +13,21 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.contract.manifest import Entry
 from podferry.contract.spec import Shard
 
-GLOB_IN_LIST = re.compile(r"(?:\\.|[^\\,\s])+|\\", re.DOTALL)
+GLOB_IN_LIST = lazy_pattern(r"(?:\\.|[^\\,\s])+|\\", re.DOTALL)
 """One glob of a list: a backslash makes the comma or space after it part of the name."""
-ESCAPED_OR_SEPARATOR = re.compile(r"\\.|[,\s]", re.DOTALL)
+ESCAPED_OR_SEPARATOR = lazy_pattern(r"\\.|[,\s]", re.DOTALL)
 SET_MEMBER = r"(?:\\.|[^\]\\])"
-TOKEN = re.compile(
+TOKEN = lazy_pattern(
     rf"\\(?P<literal>.)|(?P<star>\*+)|\[(?P<but>!?+)(?P<set>(?:\]|{SET_MEMBER}){SET_MEMBER}*)\]|(?P<plain>.)",
     re.DOTALL,
 )
 """The tokens of one part of a glob. A `]` that is first in brackets is a member of the set."""
 DIRECTORIES = "(?:[^/]+/)*"
-RANGE = re.compile(r"\\?(?P<low>.)(?:-\\?(?P<high>.))?", re.DOTALL)
+RANGE = lazy_pattern(r"\\?(?P<low>.)(?:-\\?(?P<high>.))?", re.DOTALL)
 
 
 def parse_globs(text: str) -> tuple[str, ...]:

@@ -13,18 +13,19 @@ import msgspec
 
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.hidden_secrets import hide_secrets, is_secret, shown_value
+from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.contract.location_globs import is_misbracketed
 from podferry.contract.schemes import STORE_SCHEMES, WITHOUT_HOST
 from podferry.contract.suggest import did_you_mean
 
-SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
+SCHEME = lazy_pattern(r"[a-z][a-z0-9+.-]*")
 ESCAPES = {"%": "%25", "#": "%23", "?": "%3F"}
-MISSPELLED_URI = re.compile(rf"({'|'.join((*STORE_SCHEMES, 'file'))}):/*(.*)", re.IGNORECASE)
+MISSPELLED_URI = lazy_pattern(rf"({'|'.join((*STORE_SCHEMES, 'file'))}):/*(.*)", re.IGNORECASE)
 """A scheme with the wrong slashes or letters: no path on a command line begins so by intention."""
-BUCKET_PATH = re.compile(r"[a-z0-9][a-z0-9.-]{2,62}/.*")
+BUCKET_PATH = lazy_pattern(r"[a-z0-9][a-z0-9.-]{2,62}/.*")
 """A bucket (by the rules for names of Amazon S3 buckets) and a key, without a scheme."""
 RELATIVE = ("./", "../", "~")
-FORBIDDEN_IN_HOSTS = re.compile(r"[\x00-\x20\x7f\\<>\"^`{|}]")
+FORBIDDEN_IN_HOSTS = lazy_pattern(r"[\x00-\x20\x7f\\<>\"^`{|}]")
 """A backslash is a slash for some clients, which would see another host. Source: the URL standard, "host".
 A store in memory has no clients."""
 IN_A_SECRET = "Remove it: tokens and signatures belong in the Secret or the environment"  # noqa: S105 - a remedy
@@ -32,7 +33,7 @@ WITHOUT_ADDRESS = WITHOUT_HOST - {"image", "memory"}
 """Schemes that have no address of IPv6; some stores make a host's name of the bucket."""
 PASSWORD_PREFIXES = {"https": "HTTP", "webdavs": "WEBDAV", "ftps": "FTP", "ssh": "SFTP"}
 """How the variable with the password begins, where it does not begin with the scheme."""
-UNESCAPE = re.compile("%(23|3[fF]|25)")
+UNESCAPE = lazy_pattern("%(23|3[fF]|25)")
 ENGINES = (
     *("obstore", "oss", "hdfs", "webhdfs", "local", "memory", "smb"),
     *("sftp", "ftp", "web", "webdav", "huggingface", "fsspec"),

@@ -11,10 +11,11 @@ import re
 import msgspec
 
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.contract.suggest import did_you_mean
 
-TOKEN = re.compile(r"\$\$\(|\$\((?P<name>[^()]*)\)|\$\(")
-BRACES = re.compile(r"\$\{([a-z-]+)\}|\{\{\s*([a-z-]+)\s*\}\}")
+TOKEN = lazy_pattern(r"\$\$\(|\$\((?P<name>[^()]*)\)|\$\(")
+BRACES = lazy_pattern(r"\$\{([a-z-]+)\}|\{\{\s*([a-z-]+)\s*\}\}")
 """As shells and templates write a variable."""
 INPUT_PREFIX = "inputs."
 KFP_SOURCE = "KFP sets it for the pods of its steps; this pod is not one"

@@ -10,9 +10,10 @@ from typing import TypeVar
 import msgspec
 
 from podferry.contract.errors import Corrupt, FormatTooNew
+from podferry.contract.lazy_pattern import lazy_pattern
 
 T = TypeVar("T")
-CHECKSUM_FIELD = re.compile(rb',\n "sha256": "([0-9a-f]{64})"\n}\Z')
+CHECKSUM_FIELD = lazy_pattern(rb',\n "sha256": "([0-9a-f]{64})"\n}\Z')
 """The last field of a checksummed document: the SHA-256 of everything before its comma."""
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from podferry.contract.annotations import read_annotations
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.contract.selection import list_of_globs
 from podferry.contract.spec import PREFIX, FerrySpec
 from podferry.contract.variable_substitution import escape_variables
@@ -20,7 +21,7 @@ from podferry.sidecar.config.rank_env import launcher_rank, resolve_shard
 PATH_KEYS = {"dataset": "dataset-path", "checkpoints": "checkpoint-path", "outputs": "output-path"}
 """Key of a source or destination -> key of its local directory."""
 UNKNOWN = "unknown annotation"
-ANNOTATION_KEY = re.compile(re.escape(PREFIX) + r"([a-z-]+)(?:\.([a-z0-9-]+|NAME))?")
+ANNOTATION_KEY = lazy_pattern(re.escape(PREFIX) + r"([a-z-]+)(?:\.([a-z0-9-]+|NAME))?")
 """An annotation's key in a message."""
 
 

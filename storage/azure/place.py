@@ -12,10 +12,11 @@ import re
 import msgspec
 
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.contract.uri import Uri
 
 DOMAINS = "core.windows.net|core.chinacloudapi.cn|core.usgovcloudapi.net"
-ACCOUNT_HOST = re.compile(rf"([a-z0-9]{{3,24}})\.(blob|dfs|file)\.({DOMAINS})")
+ACCOUNT_HOST = lazy_pattern(rf"([a-z0-9]{{3,24}})\.(blob|dfs|file)\.({DOMAINS})")
 """An account's host, of the services Blob, Data Lake and Files."""
 
 

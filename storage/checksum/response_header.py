@@ -23,10 +23,11 @@ from __future__ import annotations
 import binascii
 import re
 
+from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.contract.manifest import Entry
 from podferry.storage.checksum.checksums import DIGEST_BYTES, Checksum, ChecksumKind, is_computable
 
-CHECKSUM_FIELDS = re.compile(
+CHECKSUM_FIELDS = lazy_pattern(
     rb"\r\n(etag|content-(?:range|md5|encoding)|x-(?:amz|goog|oss)-[a-z0-9-]+|x-ms-blob-content-md5)"
     rb":[ \t]*([^\r]*)",
     re.IGNORECASE,

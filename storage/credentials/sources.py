@@ -7,12 +7,12 @@ applies: keys, the shared credentials file, web identity, the container's creden
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 from podferry.contract.errors import CredentialsMissing, InvalidSpec, Problem
+from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.storage.credentials.web import NETRC, web_variables
 from podferry.storage.network.settings import read_network
 from podferry.storage.store import StoreConfig
@@ -31,7 +31,7 @@ KFP_KEYS = {"accesskey": "AWS_ACCESS_KEY_ID", "secretkey": "AWS_SECRET_ACCESS_KE
 kubeflow/pipelines, `manifests/kustomize/third-party`, the Secret of the object store."""
 KEYTAB = "keytab"
 """How the names of keys end that hold a keytab of Kerberos; its library reads the file."""
-CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
+CONTROL_CHARACTER = lazy_pattern(r"[\x00-\x1f\x7f]")
 """Not in a header of HTTP, into which credentials go; obstore panics on them."""
 ONE_LINE = (
     "AWS_",

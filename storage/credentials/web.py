@@ -6,11 +6,11 @@ They belong to the server of the URI: who sends them must not send them to any o
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.request_builder import is_printable_ascii
 from podferry.storage.store import StoreConfig
@@ -21,7 +21,7 @@ BASIC_AUTH_KEYS = ("username", "password")
 """Of a Secret of the type kubernetes.io/basic-auth."""
 SUFFIXES = ("USERNAME", "PASSWORD", "BEARER_TOKEN", "HEADERS")
 """Of the variables: `HTTP_USERNAME`, …"""
-FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+FIELD_NAME = lazy_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """RFC 9110, section 5.1."""
 OWN_FIELDS = frozenset(
     {"host", "range", "if-match", "if-none-match", "accept-encoding", "user-agent", "connection"}

@@ -5,18 +5,19 @@ No general reader: what is not in the form of RFC 9112 is refused, and left to t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from io import BufferedReader
+
+from podferry.contract.lazy_pattern import lazy_pattern
 
 MAX_LINE_BYTES = 64 * 1024
 MAX_FIELDS = 200
 """Of a head: servers send about 20."""
-STATUS_LINE = re.compile(rb"HTTP/1\.([01]) (\d{3})(?: [^\r\n]*)?\r?\n")
-FIELD_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*?)[ \t]*\r?\n")
+STATUS_LINE = lazy_pattern(rb"HTTP/1\.([01]) (\d{3})(?: [^\r\n]*)?\r?\n")
+FIELD_LINE = lazy_pattern(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*?)[ \t]*\r?\n")
 """A name (RFC 9110, section 5.6.2) and a value."""
-CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
-LENGTH = re.compile(r"\d{1,18}")
+CHUNK_LINE = lazy_pattern(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
+LENGTH = lazy_pattern(r"\d{1,18}")
 WITHOUT_BODY = (204, 304)
 FIRST_FINAL = 200
 """Responses below are informational, and the final one follows. Source: RFC 9110, section 15.2."""

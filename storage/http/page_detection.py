@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
+from podferry.contract.lazy_pattern import lazy_pattern
+
 HTML_TYPES = ("text/html", "application/xhtml+xml")
 PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".xht", ".shtml")
 """Of files that are web pages themselves."""
@@ -13,8 +15,8 @@ MARKUP_SUFFIXES = (*PAGE_SUFFIXES, ".mht", ".mhtml", ".xml", ".svg", ".md", ".ph
 START_BYTES = 1024
 """Where a file begins: an empty line or a byte order mark may come before its markup."""
 BLANKS = b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n\f"
-PAGE_START = re.compile(rb"<(!doctype\s+html|html)[\s>]", re.IGNORECASE)
-CONTENT_TYPE = re.compile(rb"\r\ncontent-type:[ \t]*([^\r;]*)", re.IGNORECASE)
+PAGE_START = lazy_pattern(rb"<(!doctype\s+html|html)[\s>]", re.IGNORECASE)
+CONTENT_TYPE = lazy_pattern(rb"\r\ncontent-type:[ \t]*([^\r;]*)", re.IGNORECASE)
 
 
 def is_html(content_type: str) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
+from podferry.contract.lazy_pattern import lazy_pattern
+
+LABEL = lazy_pattern(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 """RFC 1123, section 2.1, and the underscore, which internal names have."""
-NUMBER = re.compile(r"\d+|0[xX][0-9A-Fa-f]*")
+NUMBER = lazy_pattern(r"\d+|0[xX][0-9A-Fa-f]*")
 """A name that ends so is an address for URL parsers ("Host parsing", WHATWG URL)."""
 
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
+from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.storage.network.proxies import DEFAULT_PORTS
 from podferry.storage.web.nginx_markup import NginxMarkup, nginx_markup
 
@@ -28,23 +29,23 @@ ERROR_WORDS = (
     "sign in",
 )
 """In the heading of a page that is no listing, before the path."""
-INDEX_PAGE = re.compile(r"(index|default)\.(html?|xhtml|php|aspx?|jsp|cgi)", re.IGNORECASE)
+INDEX_PAGE = lazy_pattern(r"(index|default)\.(html?|xhtml|php|aspx?|jsp|cgi)", re.IGNORECASE)
 """Names of the file that servers show for a directory."""
 PARENTS = ("..", "./..")
 """Links of nginx, lighttpd, Caddy and rclone to the directory above. Its address is on many other pages."""
-AS_DOT = re.compile("%2e", re.IGNORECASE)
-NEXT_PAGE = re.compile(
+AS_DOT = lazy_pattern("%2e", re.IGNORECASE)
+NEXT_PAGE = lazy_pattern(
     r"(^|[&;])((page|p)=0*([2-9]|[1-9]\d)|(offset|start|skip|from)=0*[1-9]|(marker|cursor|after|token)=.)",
     re.IGNORECASE,
 )
 """Queries of the page that lead to another part of its listing."""
-NEXT_KEYS = re.compile(r"(^|[&;])(marker|cursor|continuation-token)=.", re.IGNORECASE)
+NEXT_KEYS = lazy_pattern(r"(^|[&;])(marker|cursor|continuation-token)=.", re.IGNORECASE)
 """Queries that do so at another address, too: the store's behind a web server."""
 OTHER_SCHEMES = ("javascript", "mailto", "tel", "sms", "about", "blob", "magnet")
 """Of links to no file that have no host."""
-PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*/?")
+PLAIN_NAME = lazy_pattern(r"[A-Za-z0-9_-][A-Za-z0-9._-]*/?")
 """A link to what is directly in the directory, and to nothing else, however URLs are read: most links."""
-SORTING = re.compile(
+SORTING = lazy_pattern(
     r"((([CDFMNOSV]|sort|order|by|layout|view|lang|limit|page|p|offset|start|json|zip)(=[\w-]*)?|dir=(asc|desc))"
     r"([&;]|$))*",
     re.IGNORECASE,

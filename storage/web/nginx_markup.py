@@ -6,18 +6,19 @@ It takes 10 ms for 1,000 files, and 4 to import. A page with anything else is pa
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
+
+from podferry.contract.lazy_pattern import lazy_pattern
 
 LINK = r"<a href=\"(?:[A-Za-z0-9._~!$'()*+,;=@-]|%[0-9A-F]{2})++/?\">[^<]*+</a>[^<]*+"
 """A line: name, time and size. The text of the link may be cut, and has entities then."""
-PAGE = re.compile(
+PAGE = lazy_pattern(
     r"<html>\r?\n<head><title>(?P<title>[^<&]{0,2000})</title></head>\r?\n<body(?: bgcolor=\"white\")?>\r?\n"
     rf"<h1>(?P<heading>[^<&]{{0,2000}})</h1><hr><pre><a href=\"\.\./\">\.\./</a>\r?\n(?P<links>(?:{LINK})*+)"
     r"</pre><hr></body>\r?\n</html>\s*"
 )
 """Source: nginx, `src/http/modules/ngx_http_autoindex_module.c`."""
-TARGET = re.compile(r"<a href=\"([^\"]*)")
+TARGET = lazy_pattern(r"<a href=\"([^\"]*)")
 
 
 class NginxMarkup(NamedTuple):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from podferry.contract.errors import FerryError
+from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.storage.errors.translate import StoreLocation, store_error
 from podferry.storage.http.page_detection import HTML_TYPES, is_markup
 
@@ -26,12 +27,12 @@ BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
-DECLARED_CHARSET = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
+DECLARED_CHARSET = lazy_pattern(rb"(?:charset|encoding)\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 DECLARATION_BYTES = 1024
 """Where a page may declare its character set. Source: HTML, section 4.2.5.4."""
-CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([^\s;\"']+)", re.IGNORECASE)
+CHARSET = lazy_pattern(r";\s*charset\s*=\s*[\"']?([^\s;\"']+)", re.IGNORECASE)
 """Of a Content-Type."""
-NEXT_LINK = re.compile(r"<([^<>]*)>[^<>]*;\s*rel\s*=\s*(?:\"[^\"<>]*\bnext\b|next\b)", re.IGNORECASE)
+NEXT_LINK = lazy_pattern(r"<([^<>]*)>[^<>]*;\s*rel\s*=\s*(?:\"[^\"<>]*\bnext\b|next\b)", re.IGNORECASE)
 """Of a `Link` field. Source: RFC 8288, section 3."""
 
 
