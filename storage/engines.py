@@ -6,7 +6,7 @@ from functools import cache
 
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.uri import Uri
-from podferry.storage.engine import Engine
+from podferry.storage.engine import Engine, Scheme
 from podferry.storage.fsspec.engine import FSSPEC
 from podferry.storage.ftp.engine import FTP
 from podferry.storage.hdfs.engine import HDFS
@@ -42,8 +42,19 @@ def engine_for(uri: Uri) -> Engine:
 
 def checksums_of(scheme: str) -> str:
     """Those that podferry's own engine for a scheme compares: see `Scheme.checksums`."""
-    declared = (one for engine in BUILT_IN for one in engine.schemes if scheme in one.names)
-    return next((one.checksums for one in declared), "")
+    declared = _declared(scheme)
+    return declared.checksums if declared is not None else ""
+
+
+def has_connection_pool(scheme: str) -> bool:
+    """Whether podferry's own connection pool may read a scheme: see `Scheme.connection_pool`; or unknown."""
+    declared = _declared(scheme)
+    return declared is None or declared.connection_pool
+
+
+def _declared(scheme: str) -> Scheme | None:
+    """What podferry's own engine declares for a scheme."""
+    return next((one for engine in BUILT_IN for one in engine.schemes if scheme in one.names), None)
 
 
 def known_schemes() -> tuple[str, ...]:

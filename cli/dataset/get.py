@@ -27,7 +27,7 @@ from podferry.sidecar.fetch.workers.processes import prefork, release_idle
 from podferry.sidecar.launch.local_spec import local_spec
 from podferry.sidecar.runtime.retry import retry
 from podferry.storage.checksum.checksums import AWS_CRC_KINDS, load_aws_crcs
-from podferry.storage.engines import checksums_of
+from podferry.storage.engines import checksums_of, has_connection_pool
 
 PROGRAM = "podferry dataset get"
 DESCRIPTION = """Download a dataset into DIRECTORY, completely, or not at all if it does not fit. Run it
@@ -43,8 +43,10 @@ def main(arguments: list[str]) -> int:
     """Parse, download, print a summary; return the exit code."""
     options = vars(_parser().parse_args(arguments))
     started = time.monotonic()
-    _load_checksums(options["dataset"] or "")
-    prefork()
+    scheme = (options["dataset"] or "").partition("://")[0]
+    _load_checksums(scheme)
+    if has_connection_pool(scheme) or options["cache"]:
+        prefork()
     job = _dataset_job(options, options.pop("secret_dir"), options.pop("cache"))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_download(job))
@@ -52,9 +54,9 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _load_checksums(uri: str) -> None:
+def _load_checksums(scheme: str) -> None:
     """Load what computes CRCs if the store has them: once for all workers, who would take 40 ms each."""
-    if any(kind.upper() in checksums_of(uri.partition("://")[0]) for kind in AWS_CRC_KINDS):
+    if any(kind.upper() in checksums_of(scheme) for kind in AWS_CRC_KINDS):
         load_aws_crcs()
 
 

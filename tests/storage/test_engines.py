@@ -96,3 +96,8 @@ def test_an_engine_whose_package_is_missing_says_what_to_install(monkeypatch):
 @pytest.mark.parametrize(("scheme", "expected"), [("s3", "CRC64NVME"), ("az", "MD5"), ("ftp", ""), ("x", "")])
 def test_the_checksums_of_a_scheme(scheme, expected):
     assert engines.checksums_of(scheme).partition(",")[0] == expected
+
+
+@pytest.mark.parametrize(("scheme", "expected"), [("s3", True), ("ftp", False), ("x", True)])
+def test_which_schemes_a_pool_may_read(scheme, expected):
+    assert engines.has_connection_pool(scheme) is expected
