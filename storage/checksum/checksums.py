@@ -182,8 +182,8 @@ def _combine_function(kind: ChecksumKind) -> Callable[[int, int, int], int]:
 
 
 def load_aws_crcs() -> Any:
-    """Amazon's library; half of its import collects entropy for TLS, which nothing here needs."""
-    return importlib.import_module("awscrt.checksums")
+    """See `podferry.storage.checksum.aws_crcs.load_aws_crcs`; that module is loaded at the first use."""
+    return importlib.import_module("podferry.storage.checksum.aws_crcs").load_aws_crcs()
 
 
 def _crc64xz_module() -> Any:
