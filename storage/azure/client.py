@@ -8,8 +8,7 @@ from email.utils import formatdate
 from urllib.parse import quote, urlsplit
 
 from podferry.storage.azure.credentials import AzureSource, decoded_key
-from podferry.storage.azure.endpoint import API_VERSION, AzureAccess
-from podferry.storage.azure.identity import credentials_of
+from podferry.storage.azure.endpoint import API_VERSION, AzureAccess, credentials_of
 from podferry.storage.azure.response import checked
 from podferry.storage.azure.shared_key import authorization
 from podferry.storage.http.store_client import StoreClient, StoreRequest, StoreResponse

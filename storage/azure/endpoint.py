@@ -10,6 +10,8 @@ from podferry.contract.errors import CredentialsMissing, InvalidSpec
 from podferry.contract.uri import Uri
 from podferry.storage.azure.credentials import (
     VALUES,
+    AzureCredential,
+    AzureCredentialsProvider,
     AzureSource,
     azure_source,
     decoded_key,
@@ -21,6 +23,7 @@ from podferry.storage.credentials.sources import variable_names
 from podferry.storage.errors.translate import StoreLocation, store_error, store_location, unused_keys
 from podferry.storage.network.settings import Network
 from podferry.storage.store import StoreConfig
+from podferry.storage.timeouts_and_limits import Limits
 
 API_VERSION = "2023-11-03"
 """Of Azure's API: the one that obstore uses."""
@@ -116,3 +119,15 @@ def _check_account(uri: Uri, place: AzurePlace, variables: Mapping[str, str], so
         what = f"{uri} is in the storage account {place.account}, and the credentials are of {configured}"
         remedy = f"Give the credentials of {place.account}, or correct the URI"
         raise InvalidSpec.of(what, f"{VALUES[source]}, AZURE_STORAGE_ACCOUNT_NAME={configured}", remedy)
+
+
+def credentials_of(access: AzureAccess, limits: Limits) -> AzureCredentialsProvider:
+    """The provider of a store's credentials."""
+
+    def request(variables: Mapping[str, str]) -> AzureCredential:
+        # Imported for identities alone: it takes 10 ms.
+        from podferry.storage.azure.identity import TokenService  # noqa: PLC0415
+
+        return TokenService(access.location, access.network, limits).request(variables)
+
+    return AzureCredentialsProvider(access.variables, access.reload_credentials, request)

@@ -21,8 +21,7 @@ from podferry.storage.azure.credentials import (
     AzureSource,
     decoded_key,
 )
-from podferry.storage.azure.endpoint import API_VERSION, AzureAccess
-from podferry.storage.azure.identity import credentials_of
+from podferry.storage.azure.endpoint import API_VERSION, AzureAccess, credentials_of
 from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.http.get_requests import PlainGetBuilder, PlainRequest
 from podferry.storage.object_names import join

@@ -18,11 +18,9 @@ import msgspec
 
 from podferry.storage.azure.credentials import (
     AzureCredential,
-    AzureCredentialsProvider,
     AzureSource,
     azure_source,
 )
-from podferry.storage.azure.endpoint import AzureAccess
 from podferry.storage.errors.translate import StoreLocation, store_error
 from podferry.storage.network.settings import Network
 from podferry.storage.network.tls import tls_context
@@ -34,12 +32,6 @@ METADATA_ENDPOINT = "http://169.254.169.254/metadata/identity/oauth2/token"
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 DEFAULT_SECONDS = 3600
 """Of a token whose service does not say how long it is valid."""
-
-
-def credentials_of(access: AzureAccess, limits: Limits) -> AzureCredentialsProvider:
-    """The provider of a store's credentials."""
-    service = TokenService(access.location, access.network, limits)
-    return AzureCredentialsProvider(access.variables, access.reload_credentials, service.request)
 
 
 class _Answer(msgspec.Struct):

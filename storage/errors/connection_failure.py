@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import ssl
 
 import msgspec
+
+from podferry.contract.lazy_pattern import lazy_pattern
 
 
 class ConnectionFailure(msgspec.Struct, frozen=True):
@@ -16,7 +17,7 @@ class ConnectionFailure(msgspec.Struct, frozen=True):
 
 
 UNTRUSTED = ConnectionFailure("untrusted", "unknown issuer")
-RUSTLS_PATTERN = re.compile(
+RUSTLS_PATTERN = lazy_pattern(
     r"InvalidCertificate\(\s*(\w+)|InvalidMessage\(\s*(InvalidContentType)|\b(ProxyAuthRequired|TunnelUnsuccessful)\b"
 )
 """rustls's `Error` and hyper-util's `TunnelError` in their debug form."""
@@ -31,7 +32,7 @@ RUSTLS_FAILURES = {
     "ProxyAuthRequired": ConnectionFailure("proxy credentials", "HTTP 407"),
     "TunnelUnsuccessful": ConnectionFailure("proxy", "it refuses CONNECT"),
 }
-PRESENTED_NAME = re.compile(r'\b(?:DnsName|IpAddress)\(\\?"?([^"\\)]+)')
+PRESENTED_NAME = lazy_pattern(r'\b(?:DnsName|IpAddress)\(\\?"?([^"\\)]+)')
 NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "RECORD_LAYER_FAILURE")
 """OpenSSL's reasons for an answer that is not TLS; they differ by its version."""
 VERIFY_CODES = {

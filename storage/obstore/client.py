@@ -6,7 +6,6 @@ may have different Secrets, so endpoint, region, keys and anonymous access are a
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from obstore.store import AzureStore, S3Store
 
 from podferry.contract.uri import Uri
 from podferry.storage.azure.credentials import AzureCredential, AzureCredentialsProvider, AzureSource
-from podferry.storage.azure.endpoint import AZURE_SCHEMES, azure_access
+from podferry.storage.azure.endpoint import AZURE_SCHEMES, azure_access, credentials_of
 from podferry.storage.credentials.ambient import AMBIENT_VARIABLES
 from podferry.storage.credentials.refresh import REFRESH_SECONDS
 from podferry.storage.credentials.sources import AwsSource
@@ -144,8 +143,7 @@ class _AzureProvider:
 
 def _azure(uri: Uri, config: StoreConfig, limits: Limits) -> ObstoreClient:
     access = azure_access(uri, config)
-    identity = importlib.import_module("podferry.storage.azure.identity")  # loads what S3 does without
-    credentials: AzureCredentialsProvider = identity.credentials_of(access, limits)
+    credentials = credentials_of(access, limits)
     anonymous = access.source is AzureSource.ANONYMOUS
     store = AzureStore(
         access.container,
