@@ -9,13 +9,15 @@ A holder has datasets for the pods near it, and serves them read-only.
     GET /v1/files/DIGEST/NAME       the file's bytes, NAME encoded; `Range` is honored
                                     404 Refusal: it does not have these bytes, or not yet
     GET /v1/progress?uri=URI&log=ID&since=N&wait=S&holder=NAME&digest=D
-                                    200 Progress: for other holders; responds after S seconds at most
+                                    200 Progress: for other holders alone; responds after S seconds at most
                                     404 Refusal: it does not share this dataset
                                     503 Refusal: it cannot be fetched, and why
     GET /v1/status                  HolderStatus
     GET /healthz                    200 while the process runs
 
-With tokens, a request without a valid one gets 401, and one of a pod that may not read gets 403.
+With tokens, a request without a valid one gets 401, and one of a pod that may not read gets 403, as does
+one for the progress that has no token of the holders' own service account. An address that has sent many
+tokens that are not valid gets 429.
 """
 
 from __future__ import annotations

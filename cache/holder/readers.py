@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import re
 import time
+from base64 import urlsafe_b64decode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
@@ -13,14 +14,17 @@ from typing import Any
 import msgspec
 import structlog
 
+from podferry.cache.holder.token_budget import TokenBudget
 from podferry.contract.cache_api import AUDIENCE
-from podferry.contract.errors import AccessDenied, FerryError
+from podferry.contract.errors import AccessDenied, FerryError, Throttled
 
 log = structlog.get_logger(__name__)
 CACHE_SECONDS = 30.0
 """For how long an answer of the API server counts, a refusal too: a deleted pod's token dies this late."""
 MAX_CACHED = 10_000
 """Tokens whose answers are kept, a few MB."""
+MAX_REVIEWS = 8
+"""At a time."""
 POD_NAME, NODE_NAME = "authentication.kubernetes.io/pod-name", "authentication.kubernetes.io/node-name"
 TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 """Source: RFC 6750, section 2.1. Anything else is not worth a question to the API server."""
@@ -32,15 +36,26 @@ ReviewToken = Callable[[str, str], Awaitable[Mapping[str, Any]]]
 
 
 class Reader(msgspec.Struct, frozen=True):
-    """A pod that reads: its namespace, its name and its node; the last two are empty if unknown."""
+    """Who has sent a token.
+
+    Attributes:
+        namespace: Of its service account.
+        pod, node: Where it runs; empty if unknown.
+        account: Its service account.
+    """
 
     namespace: str
     pod: str = ""
     node: str = ""
+    account: str = ""
 
 
 class Unauthenticated(AccessDenied):
     """A request has no token that is valid here."""
+
+
+class TooManyTokens(Throttled):
+    """An address has sent many tokens that are not valid."""
 
 
 class Readers:
@@ -50,28 +65,41 @@ class Readers:
         review: Asks the API server about a token.
         namespaces: Globs over the namespaces whose pods may read.
         now: A monotonic clock in seconds.
+        holders: The service account of all holders, as in a token; None if there are no others.
     """
 
     def __init__(
-        self, review: ReviewToken, namespaces: Sequence[str], now: Callable[[], float] = time.monotonic
+        self,
+        review: ReviewToken,
+        namespaces: Sequence[str],
+        now: Callable[[], float] = time.monotonic,
+        holders: str | None = None,
     ) -> None:
-        self._review, self._namespaces, self._now = review, namespaces, now
+        self._review, self._namespaces, self._now, self._holders = review, namespaces, now, holders
+        self._budget = TokenBudget(now)
+        self._reviews = asyncio.Semaphore(MAX_REVIEWS)
         self._cached: dict[bytes, tuple[float, asyncio.Future[Reader | None]]] = {}
 
-    async def check(self, authorization: str) -> Reader:
+    def is_holder(self, reader: Reader) -> bool:
+        """Whether it is another holder of the same cache."""
+        return subject(reader.namespace, reader.account) == self._holders
+
+    async def check(self, authorization: str, address: str = "") -> Reader:
         """The reader of a request.
 
         Args:
             authorization: The value of the header field, or an empty text.
+            address: Where the request comes from.
 
         Raises:
             Unauthenticated: There is no valid token.
             AccessDenied: Its pod's namespace may not read.
+            TooManyTokens: The address has sent too many that are not valid.
             Unavailable: The API server does not respond.
         """
         kind, _, token = authorization.partition(" ")
         is_token = kind.lower() == "bearer" and TOKEN.fullmatch(token.strip())
-        reader = await self._known(token.strip()) if is_token else None
+        reader = await self._known(token.strip(), address) if is_token else None
         if reader is None:
             remedy = f"Mount a projected service account token with the audience {AUDIENCE}"
             raise Unauthenticated.of("the cache needs a valid token", "", remedy)
@@ -93,12 +121,15 @@ class Readers:
     def _may_read(self, reader: Reader) -> bool:
         return any(fnmatchcase(reader.namespace, glob) for glob in self._namespaces)
 
-    async def _known(self, token: str) -> Reader | None:
+    async def _known(self, token: str, address: str) -> Reader | None:
         """The reader of a token, asked for once in `CACHE_SECONDS`, however many requests have it."""
         key, now = _key(token), self._now()
         expires, found = self._cached.get(key, (0.0, None))
         if found is None or now >= expires:
-            found = asyncio.ensure_future(self._ask(token, is_new=found is None))
+            if found is None and not self._budget.spend(address):
+                remedy = "Wait, and send a valid token"
+                raise TooManyTokens.of("too many tokens that are not valid", address, remedy)
+            found = asyncio.ensure_future(self._ask(token, address, is_new=found is None))
             self._forget(now)
             self._cached[key] = now + CACHE_SECONDS, found
         try:
@@ -107,9 +138,15 @@ class Readers:
             self._cached.pop(key, None)
             raise
 
-    async def _ask(self, token: str, *, is_new: bool) -> Reader | None:
-        reader = reader_of(await self._review(token, AUDIENCE))
+    async def _ask(self, token: str, address: str, *, is_new: bool) -> Reader | None:
+        try:
+            async with self._reviews:
+                reader = reader_of(await self._review(token, AUDIENCE))
+        except FerryError:  # nothing is known of the token
+            self._budget.give_back(address)
+            raise
         if is_new and reader is not None:
+            self._budget.give_back(address)
             log.info("reader", namespace=reader.namespace, pod=reader.pod, node=reader.node)
         return reader
 
@@ -137,11 +174,28 @@ def reader_of(status: Mapping[str, Any]) -> Reader | None:
         return None
     extra = user.get("extra") or {}
     pod, node = ((extra.get(name) or [""])[0] for name in (POD_NAME, NODE_NAME))
-    return Reader(parts[2], pod, node)
+    return Reader(parts[2], pod, node, parts[3])
+
+
+def subject(namespace: str, account: str) -> str:
+    """The name of a service account in tokens and in their reviews."""
+    return f"system:serviceaccount:{namespace}:{account}"
+
+
+def token_subject(token: str) -> str | None:
+    """Whose token it is, as it says itself; None if it does not. Source: RFC 7519, sections 4.1.2 and 7.2."""
+    try:
+        claims = token.split(".")[1]
+        decoded = msgspec.json.decode(urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))
+        return str(decoded["sub"])
+    except (IndexError, KeyError, TypeError, ValueError):
+        return None
 
 
 def refusal_status(error: FerryError) -> int:
     """The status of HTTP for an error of `Readers.check`."""
     if isinstance(error, Unauthenticated):
         return 401
+    if isinstance(error, TooManyTokens):
+        return 429
     return 403 if isinstance(error, AccessDenied) else 503

@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 
 import msgspec
@@ -15,7 +16,7 @@ from aiohttp.typedefs import Handler
 from podferry.cache.holder.active_readers import ActiveReaders
 from podferry.cache.holder.file_response import SENDFILE_BYTES, send_file, sent_bytes
 from podferry.cache.holder.holder_stage import HolderStage
-from podferry.cache.holder.readers import Readers, refusal_status
+from podferry.cache.holder.readers import CACHE_SECONDS, Readers, refusal_status
 from podferry.cache.holder.small_files import HOLDER_FIELD, TOKEN_FIELD, SmallRequest, read_small
 from podferry.contract import cache_api
 from podferry.contract.cache_api import Asker, HolderStatus, Refusal
@@ -26,6 +27,9 @@ JSON = "application/json"
 READING = (cache_api.DATASET_PATH, cache_api.FILES_PATH)
 """Where the paths of readers' requests begin."""
 MAX_NUMBER = 1e15
+FROM_HOLDER: ContextVar[bool] = ContextVar("from_holder")
+"""Whether another holder has sent the request, which is no reader."""
+RETRY_LATER = {"Retry-After": f"{CACHE_SECONDS:.0f}"}
 RETRY_AFTER = {"Retry-After": str(cache_api.RETRY_AFTER_SECONDS)}
 
 
@@ -71,14 +75,19 @@ class HolderServer:
 
     @web.middleware
     async def _authorize(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        name = request.remote or ""
+        name, is_holder = request.remote or "", True
         if self._readers is not None and request.path != cache_api.HEALTH_PATH:
             try:
-                reader = await self._readers.check(_authorization(request.headers))
+                reader = await self._readers.check(_authorization(request.headers), name)
             except FerryError as error:
-                return _json(refusal_status(error), Refusal(error.problems))
-            name = f"{reader.namespace}/{reader.pod}"
-        if not request.path.startswith(READING) or cache_api.HOLDER_HEADER in request.headers:
+                status = refusal_status(error)
+                return _json(status, Refusal(error.problems), RETRY_LATER if status == 429 else None)
+            name, is_holder = f"{reader.namespace}/{reader.pod}", self._readers.is_holder(reader)
+        if request.path == cache_api.PROGRESS_PATH and not is_holder:
+            problem = Problem("only other holders of the cache may ask for its progress", name)
+            return _json(403, Refusal((problem,)))
+        FROM_HOLDER.set(is_holder and cache_api.HOLDER_HEADER in request.headers)
+        if not request.path.startswith(READING) or FROM_HOLDER.get():
             return await handler(request)
         with self._active.request(name):
             return await handler(request)
@@ -123,8 +132,8 @@ class HolderServer:
         digest, name = request.match_info["digest"], request.match_info["name"]
         for stage in self._stages:
             entry = stage.file(digest, name)
-            if entry is None:
-                continue
+            if entry is None or not (stage.complete or FROM_HOLDER.get()):
+                continue  # what is not complete is not verified yet: other holders verify it
             try:
                 response = await send_file(request, partial(stage.open, entry), entry)
             except FileNotFoundError:
@@ -135,17 +144,18 @@ class HolderServer:
 
     def small_file(self, request: SmallRequest, address: str) -> bytes | None:
         """A small file for a reader that is known, or None if `file` is to answer."""
-        reader = address
+        reader, is_holder = address, True
         if self._readers is not None:
             known = self._readers.known(_authorization(request.fields))
             if known is None:
                 return None
-            reader = f"{known.namespace}/{known.pod}"
+            reader, is_holder = f"{known.namespace}/{known.pod}", self._readers.is_holder(known)
+        from_holder = is_holder and HOLDER_FIELD in request.fields
         for stage in self._stages:
-            entry = stage.file(request.digest, request.name)
+            entry = stage.file(request.digest, request.name) if stage.complete or from_holder else None
             if entry is not None and entry.size < SENDFILE_BYTES:
                 body = read_small(stage.root / request.name, entry.size)
-                self._served(reader, body, is_holder=HOLDER_FIELD in request.fields)
+                self._served(reader, body, is_holder=from_holder)
                 return body
         return None
 

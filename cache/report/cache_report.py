@@ -17,14 +17,14 @@ class Phase(StrEnum):
     EMPTY = "Empty"
     """It has been cleared, and no holder runs. Readers take the source."""
     PENDING = "Pending"
-    """No holder responds."""
+    """No holder responds, yet."""
     FILLING = "Filling"
     """Readers wait."""
     PARTIAL = "PartialReady"
     """Some holders have the dataset, and serve the readers of the others."""
     READY = "Ready"
     FAILED = "Failed"
-    """No holder can fetch it; `problems` say why. Readers take the source."""
+    """No holder can run, or fetch it; `problems` say why. Readers take the source."""
 
 
 class HolderReport(msgspec.Struct, frozen=True):
@@ -35,12 +35,14 @@ class HolderReport(msgspec.Struct, frozen=True):
         node: Where it runs; empty if it is not scheduled.
         status: What it says, or None if it does not respond.
         problem: Why it does not respond.
+        has_failed: Whether Kubernetes cannot run its pod.
     """
 
     pod: str
     node: str
     status: HolderStatus | None = None
     problem: str = ""
+    has_failed: bool = False
 
     @property
     def total_bytes(self) -> int:
@@ -61,7 +63,7 @@ class HolderReport(msgspec.Struct, frozen=True):
     def phase(self) -> Phase:
         """Of this holder alone."""
         if self.status is None:
-            return Phase.PENDING
+            return Phase.FAILED if self.has_failed else Phase.PENDING
         if self.status.complete:
             return Phase.READY
         return Phase.FAILED if self.status.problems else Phase.FILLING
@@ -121,6 +123,12 @@ class CacheReport(msgspec.Struct, frozen=True):
         if Phase.READY in phases:
             return Phase.PARTIAL
         return next((one for one in (Phase.FILLING, Phase.FAILED) if one in phases), Phase.PENDING)
+
+    @property
+    def cannot_fetch(self) -> bool:
+        """Whether no holder can fetch the dataset, as they say. A pod that cannot run may run later."""
+        refused = any(one.status and one.status.problems for one in self.holders)
+        return self.phase is Phase.FAILED and refused
 
     @property
     def problems(self) -> tuple[str, ...]:

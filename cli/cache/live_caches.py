@@ -9,7 +9,7 @@ from datetime import datetime
 import msgspec
 
 from podferry.cache.report.cache_report import CacheReport, HolderReport, cache_report
-from podferry.cache.report.pod_problem import pod_problem
+from podferry.cache.report.pod_problem import PodProblem, pod_problem
 from podferry.cli.live_cluster import Json, LiveCluster, scope
 from podferry.contract.cache_api import AUDIENCE, CACHE_LABEL, PORT, STATUS_PATH, TOKEN_HEADER, HolderStatus
 from podferry.contract.errors import FerryError, NotFound, Refused
@@ -81,7 +81,9 @@ class LiveCaches:
             data = self._cluster.request("GET", path, action, headers={TOKEN_HEADER: token})
             return HolderReport(name, node, msgspec.json.decode(data, type=HolderStatus))
         except (FerryError, msgspec.MsgspecError) as error:
-            return HolderReport(name, node, None, f"{name} does not respond: {pod_problem(pod) or error}")
+            found = pod_problem(pod) or PodProblem(str(error), has_failed=False)
+            text = f"{name} does not respond: {found.text}"
+            return HolderReport(name, node, None, text, found.has_failed)
 
 
 def no_cache(namespace: str | None, name: str | None) -> NotFound:

@@ -16,7 +16,7 @@ import msgspec
 
 from podferry.cache.holder.holder import run_holder
 from podferry.cache.holder.holder_stage import HolderStage
-from podferry.cache.holder.readers import Readers
+from podferry.cache.holder.readers import Readers, token_subject
 from podferry.cache.shared_stage.lock_server import serving_locks
 from podferry.cache.shared_stage.place import SharedPlace
 from podferry.cache.shared_stage.shared_stage import SharedStage
@@ -144,10 +144,16 @@ async def _serve(
     make_stage: MakeStage, address: tuple[str, int], namespaces: tuple[str, ...], peers: PeerOptions
 ) -> None:
     async with _cluster(needed=bool(namespaces or peers.service)) as client:
-        readers = Readers(client.review_token, namespaces) if client and namespaces else None
+        readers = _readers(client, namespaces, peers.token) if client and namespaces else None
         stage = make_stage(peers, client)
         async with serving_locks(stage) if isinstance(stage, SharedStage) else nullcontext():
             await _run(run_holder([stage], _listen(*address), socket.gethostname(), readers))
+
+
+def _readers(client: KubeClient, namespaces: tuple[str, ...], token: Path | None) -> Readers:
+    """Who may read; all holders of the cache have the service account of this one's token."""
+    holders = token_subject(token.read_text()) if token is not None else None
+    return Readers(client.review_token, namespaces, holders=holders)
 
 
 async def _run(holder: Coroutine[Any, Any, None]) -> None:

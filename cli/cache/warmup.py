@@ -49,7 +49,7 @@ def _wait(
         if report.phase is Phase.READY:
             return report
         problems = [Problem(text.removesuffix(".")) for text in report.problems]
-        if report.phase is Phase.FAILED:
+        if report.cannot_fetch:
             raise PermanentError(*problems)
         if time.monotonic() > until:
             what = f"the dataset is complete at {report.ready} of {count_of(report.wanted, 'holder')}"

@@ -1,22 +1,29 @@
 import asyncio
+import json
+from base64 import urlsafe_b64encode
 
 import pytest
 
 from podferry.cache.holder.readers import (
     CACHE_SECONDS,
     MAX_CACHED,
+    MAX_REVIEWS,
     NODE_NAME,
     POD_NAME,
     Reader,
     Readers,
+    TooManyTokens,
     Unauthenticated,
     reader_of,
     refusal_status,
+    token_subject,
 )
+from podferry.cache.holder.token_budget import MAX_UNKNOWN, WINDOW_SECONDS
 from podferry.contract.cache_api import AUDIENCE
 from podferry.contract.errors import AccessDenied, Unavailable
 from tests.support.manual_clock import Clock
 
+HOLDERS = "system:serviceaccount:team-a:podferry-cache-digits"
 EXTRA = {POD_NAME: ["p1"], NODE_NAME: ["n1"]}
 
 
@@ -37,6 +44,8 @@ class Reviews:
         await asyncio.sleep(0)
         if self.away:
             raise Unavailable.of("the API server does not respond")
+        if token == "holder":
+            return status(user={"username": HOLDERS})
         if token.startswith("good"):
             return status()
         return status("other") if token == "other" else {"authenticated": False}
@@ -54,11 +63,11 @@ def clock():
 
 @pytest.fixture
 def readers(reviews, clock):
-    return Readers(reviews, ["team-*"], clock)
+    return Readers(reviews, ["team-*"], clock, HOLDERS)
 
 
 async def test_a_pod_of_an_allowed_namespace(readers):
-    assert await readers.check("Bearer good") == Reader("team-a", "p1", "n1")
+    assert await readers.check("Bearer good") == Reader("team-a", "p1", "n1", "default")
 
 
 async def test_a_token_that_was_reviewed_lately_is_known_without_a_question(readers, reviews, clock):
@@ -163,4 +172,67 @@ def test_what_is_no_reader(wrong):
 
 def test_an_older_api_server_names_no_pod():
     user = {"username": "system:serviceaccount:a:b"}
-    assert reader_of(status(user=user)) == Reader("a")
+    assert reader_of(status(user=user)) == Reader("a", account="b")
+
+
+async def test_other_holders_are_known_by_their_account(readers):
+    assert readers.is_holder(await readers.check("Bearer holder"))
+    assert not readers.is_holder(await readers.check("Bearer good"))
+
+
+async def test_without_an_account_nobody_is_a_holder(reviews, clock):
+    readers = Readers(reviews, ["team-*"], clock)
+    assert not readers.is_holder(await readers.check("Bearer holder"))
+
+
+async def test_guesses_are_not_all_reviewed(readers, reviews, clock):
+    for number in range(MAX_UNKNOWN):
+        with pytest.raises(Unauthenticated):
+            await readers.check(f"Bearer bad{number}", "10.0.0.1")
+    reviews.asked.clear()
+    with pytest.raises(TooManyTokens, match=r"not valid \(10.0.0.1\)") as caught:
+        await readers.check("Bearer good", "10.0.0.1")
+    assert refusal_status(caught.value) == 429
+    assert reviews.asked == []
+    assert await readers.check("Bearer good", "10.0.0.2")
+    assert await readers.check("Bearer good", "10.0.0.1"), "a token that is known needs no review"
+    clock.now += WINDOW_SECONDS
+    assert await readers.check("Bearer good2", "10.0.0.1")
+
+
+async def test_reviews_at_a_time_are_bounded(readers, reviews):
+    running, most = 0, 0
+    ask = readers._review
+
+    async def counted(token, audience):
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        return await ask(token, audience)
+
+    readers._review = counted
+    await asyncio.gather(*(readers.check(f"Bearer good{number}") for number in range(50)))
+    assert most == MAX_REVIEWS
+
+
+async def test_an_outage_does_not_count_as_guessing(readers, reviews):
+    reviews.away = True
+    for number in range(MAX_UNKNOWN + 1):
+        with pytest.raises(Unavailable):
+            await readers.check(f"Bearer good{number}")
+
+
+@pytest.mark.parametrize(
+    ("token", "found"),
+    [
+        (f"x.{urlsafe_b64encode(json.dumps({'sub': HOLDERS}).encode()).decode().rstrip('=')}.y", HOLDERS),
+        ("opaque", None),
+        ("x.!!.y", None),
+        ("x.bnVsbA.y", None),
+        ("x.e30.y", None),
+    ],
+)
+def test_whose_token_it_is(token, found):
+    assert token_subject(token) == found

@@ -5,7 +5,7 @@ import pytest
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
-from podferry.cache.holder import active_readers
+from podferry.cache.holder import active_readers, token_budget
 from podferry.cache.holder.readers import Readers
 from podferry.cache.holder.server import HolderServer
 from podferry.cache.peers.peers import Peers
@@ -30,6 +30,7 @@ from podferry.contract.errors import EmptyDataset
 from podferry.storage.checksum.checksums import crc64
 from podferry.storage.memory.store import Fault
 from tests.support.holder_site import holder_stage
+from tests.support.output_site import until
 
 FILES = {"a/1": b"one", "a/2": b"two", "b": b""}
 ODD = "a b/100%/ü#?&+.txt"
@@ -212,6 +213,81 @@ async def test_readers_need_a_token_except_for_the_probe(content, tmp_path):
             assert response.status == 200
         async with session.get(HEALTH_PATH) as response:
             assert response.status == 200
+    await stage.close()
+
+
+async def test_only_holders_are_peers(content, tmp_path):
+    async def review(token, _):
+        user = {"username": f"system:serviceaccount:team:{token}"}
+        return {"authenticated": True, "audiences": [AUDIENCE], "user": user}
+
+    peers = Peers(str(content.uri), "me", nobody, 0)
+    stage = holder_stage(content.uri, tmp_path / "held", peers)
+    readers = Readers(review, ["team"], holders="system:serviceaccount:team:holder")
+    asked = progress_path(str(content.uri), "", 0, 0, Asker("other", "d"))
+    blocked = asyncio.Event()
+    content.faults.append(Fault("read", "a/2", wait=blocked))
+    async with (
+        TestServer(HolderServer([stage], "n1", readers).application()) as server,
+        ClientSession(server.make_url("/")) as session,
+    ):
+
+        async def status(path, account):
+            headers = {"Authorization": f"Bearer {account}", HOLDER_HEADER: "1"}
+            async with session.get(path, headers=headers) as response:
+                return response.status
+
+        assert await status(asked, "default") == 403
+        assert peers.live() == []
+        assert await status(asked, "holder") == 200
+        assert len(peers.live()) == 1
+        filling = asyncio.create_task(stage.fill())
+        await until(lambda: stage.status.bytes)
+        blocked.set()
+        await filling
+        path = file_path(stage.complete.digest, "a/1")
+        await status(path, "holder")
+        assert await active(session) == ()
+        await status(path, "default")
+        assert await active(session) == ("team/",)
+    await stage.close()
+
+
+async def active(session):
+    async with session.get(STATUS_PATH, headers={"Authorization": "Bearer default"}) as response:
+        return msgspec.json.decode(await response.read(), type=HolderStatus).readers
+
+
+async def test_what_is_not_complete_is_for_holders_alone(content, tmp_path, monkeypatch):
+    monkeypatch.setattr("podferry.cache.peers.shared_fill.step_bytes", lambda _: 1)
+    stage = holder_stage(content.uri, tmp_path / "held", Peers(str(content.uri), "me", nobody, 0))
+    blocked = asyncio.Event()
+    content.faults.append(Fault("read", "a/2", wait=blocked))
+    application = HolderServer([stage], "n1").application()
+    async with TestServer(application) as server, ClientSession(server.make_url("/")) as session:
+        filling = asyncio.create_task(stage.fill())
+        await until(lambda: stage._log is not None and stage._log.held("a/1"))
+        path = file_path(stage._log.manifest.digest, "a/1")
+        for headers, expected in (({}, 404), ({HOLDER_HEADER: "1"}, 200)):
+            async with session.get(path, headers=headers) as response:
+                assert response.status == expected
+        blocked.set()
+        await filling
+    await stage.close()
+
+
+async def test_who_guesses_tokens_is_asked_to_wait(content, tmp_path, monkeypatch):
+    monkeypatch.setattr(token_budget, "MAX_UNKNOWN", 1)
+
+    async def review(token, _):
+        return {"authenticated": False}
+
+    stage = holder_stage(content.uri, tmp_path / "held")
+    application = HolderServer([stage], "n1", Readers(review, ["team"])).application()
+    async with TestServer(application) as server, ClientSession(server.make_url("/")) as session:
+        for token, expected, wait in (("bad", 401, None), ("worse", 429, "30")):
+            async with session.get(STATUS_PATH, headers={"Authorization": f"Bearer {token}"}) as response:
+                assert (response.status, response.headers.get("Retry-After")) == (expected, wait)
     await stage.close()
 
 

@@ -13,6 +13,7 @@ def holder(done=0, total=100, complete=False, problems=()):
 
 
 SILENT = HolderReport("p", "n", None, "it does not respond")
+CRASHED = HolderReport("p", "n", None, "CrashLoopBackOff", has_failed=True)
 FULL, HALF = holder(100, complete=True), holder(50)
 FAILED = holder(0, 0, problems=(Problem("the bucket is missing"),))
 
@@ -32,6 +33,9 @@ FAILED = holder(0, 0, problems=(Problem("the bucket is missing"),))
         (2, (FULL,), Phase.PARTIAL),
         (2, (FULL, FULL), Phase.READY),
         (1, (FAILED, SILENT), Phase.FAILED),
+        (2, (CRASHED, SILENT), Phase.FAILED),
+        (2, (CRASHED, HALF), Phase.FILLING),
+        (2, (CRASHED, FULL), Phase.PARTIAL),
     ],
 )
 def test_the_phase_of_a_cache(wanted, holders, phase):
@@ -62,3 +66,11 @@ def test_readers_of_all_holders_without_the_holders():
 
     holders = (read_by("h-0", "team/h-1", "team/b"), read_by("h-1", "team/b", "lab/a"), SILENT)
     assert CacheReport("c", "team", "s3://b/c", 3, holders).readers == ("lab/a", "team/b")
+
+
+@pytest.mark.parametrize(
+    ("holders", "cannot"),
+    [((FAILED,), True), ((FAILED, CRASHED), True), ((CRASHED,), False), ((FAILED, HALF), False), ((), False)],
+)
+def test_whether_waiting_can_help(holders, cannot):
+    assert CacheReport("c", "team", "s3://b/c", 1, holders).cannot_fetch is cannot

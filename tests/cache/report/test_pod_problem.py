@@ -1,32 +1,48 @@
 import pytest
 
-from podferry.cache.report.pod_problem import pod_problem
+from podferry.cache.report.pod_problem import PodProblem, pod_problem
 
 BACK_OFF = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 20s restarting failed container"}}
 ENDED = {"terminated": {"reason": "Error", "message": "podferry: the bucket is missing.\n"}}
-PULL = {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}
-NO_NODE = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}
+KILLED = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
+PULL = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
+NO_NODE = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "Unschedulable",
+    "message": "0/1 nodes are available",
+}
+
+
+def container(state, last=None):
+    return {"containerStatuses": [{"state": state, **({"lastState": last} if last else {})}]}
 
 
 @pytest.mark.parametrize(
-    ("status", "text"),
+    "status",
+    [{}, container({"running": {}}, ENDED), container({}), {"conditions": [{"status": "True"}]}],
+)
+def test_kubernetes_says_nothing(status):
+    assert pod_problem({"status": status}) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "has_failed"),
     [
-        ({}, ""),
-        ({"containerStatuses": [{"state": {"running": {}}, "lastState": ENDED}]}, ""),
-        ({"containerStatuses": [{"state": {}}]}, ""),
+        (container(BACK_OFF, ENDED), "CrashLoopBackOff: podferry: the bucket is missing.", True),
+        (container(BACK_OFF), "CrashLoopBackOff: back-off 20s restarting failed container", True),
         (
-            {"containerStatuses": [{"state": BACK_OFF, "lastState": ENDED}]},
-            "podferry: the bucket is missing.",
+            container(BACK_OFF, KILLED),
+            "CrashLoopBackOff, OOMKilled: back-off 20s restarting failed container",
+            True,
         ),
-        ({"containerStatuses": [{"state": BACK_OFF}]}, "back-off 20s restarting failed container"),
-        ({"containerStatuses": [{"state": PULL}]}, "no such image"),
-        (
-            {"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]},
-            "ContainerCreating",
-        ),
-        ({"containerStatuses": [{"state": {"terminated": {"reason": "OOMKilled"}}}]}, "OOMKilled"),
-        ({"conditions": [{"status": "True"}, NO_NODE]}, "0/1 nodes are available"),
+        (container(KILLED), "OOMKilled", True),
+        (container({"terminated": {"reason": "Error"}}), "Error", True),
+        (container(PULL), "ImagePullBackOff: no such image", True),
+        (container({"waiting": {"reason": "ContainerCreating"}}), "ContainerCreating", False),
+        ({"conditions": [{"status": "True"}, NO_NODE]}, "Unschedulable: 0/1 nodes are available", True),
+        ({"conditions": [{"status": "False", "reason": "SchedulingGated"}]}, "SchedulingGated", False),
     ],
 )
-def test_what_kubernetes_says(status, text):
-    assert pod_problem({"status": status}) == text
+def test_what_kubernetes_says(status, text, has_failed):
+    assert pod_problem({"status": status}) == PodProblem(text, has_failed)
