@@ -78,16 +78,20 @@ def _role_binding(spec: CacheSpec) -> Json:
 
 
 def _peer_rights(spec: CacheSpec) -> tuple[Json, ...]:
-    """What holders need to find each other, if there are several."""
-    if spec.nodes == 1:
-        return ()
-    rule = {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list"]}
+    """What holders need to find each other, and to know how many there are: a single one may be joined."""
+    find = {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list"]}
+    count = {
+        "apiGroups": ["apps"],
+        "resources": ["statefulsets"],
+        "resourceNames": [spec.object_name],
+        "verbs": ["get"],
+    }
     account = {"kind": "ServiceAccount", "name": spec.object_name, "namespace": spec.namespace}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": spec.object_name}
     api = {"apiVersion": "rbac.authorization.k8s.io/v1"}
     binding = {"roleRef": role, "subjects": [account]}
     return (
-        {**api, "kind": "Role", "metadata": _meta(spec), "rules": [rule]},
+        {**api, "kind": "Role", "metadata": _meta(spec), "rules": [find, count]},
         {**api, "kind": "RoleBinding", "metadata": _meta(spec), **binding},
     )
 
@@ -141,9 +145,8 @@ def _pod_spec(spec: CacheSpec) -> Json:
         {"name": CLAIM, "persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
         for claim in claims_of(spec.ferry)
     )
-    if spec.nodes > 1:
-        token = {"path": TOKEN_FILE, "audience": AUDIENCE, "expirationSeconds": TOKEN_SECONDS}
-        volumes.append({"name": TOKEN, "projected": {"sources": [{"serviceAccountToken": token}]}})
+    token = {"path": TOKEN_FILE, "audience": AUDIENCE, "expirationSeconds": TOKEN_SECONDS}
+    volumes.append({"name": TOKEN, "projected": {"sources": [{"serviceAccountToken": token}]}})
     apart = {
         "labelSelector": {"matchLabels": {CACHE_LABEL: spec.name}},
         "topologyKey": "kubernetes.io/hostname",
@@ -188,10 +191,9 @@ def _container(spec: CacheSpec) -> Json:
         {"name": CLAIM, "mountPath": f"{CLAIMS_DIR}/{claim}", "readOnly": True}
         for claim in claims_of(spec.ferry)
     )
-    if spec.nodes > 1:
-        mounts.append({"name": TOKEN, "mountPath": TOKEN_DIR, "readOnly": True})
-        peers = {"service": spec.object_name, "holders": spec.nodes, "token": f"{TOKEN_DIR}/{TOKEN_FILE}"}
-        options.update({name: str(value) for name, value in peers.items()})
+    # Not the number of holders: the template of pods that run must not change with it.
+    mounts.append({"name": TOKEN, "mountPath": TOKEN_DIR, "readOnly": True})
+    options.update({"service": spec.object_name, "token": f"{TOKEN_DIR}/{TOKEN_FILE}"})
     return {
         "name": "holder",
         "image": spec.image,

@@ -33,6 +33,7 @@ STALL_SECONDS = 20.0
 MAX_PEERS = 1000
 """Who asks may give any name: further ones are not remembered."""
 
+CountHolders = Callable[[], Awaitable[int]]
 FindHolders = Callable[[], Awaitable[Sequence[str]]]
 """The URLs of all holders; this one may be among them."""
 
@@ -69,7 +70,7 @@ class Peers:
         uri: Of the dataset.
         name: This holder's.
         find: Finds the holders.
-        expected: How many others there should be.
+        count: How many others there should be.
         token: For requests to them.
         now: A monotonic clock in seconds.
     """
@@ -79,12 +80,12 @@ class Peers:
         uri: str,
         name: str,
         find: FindHolders,
-        expected: int,
+        count: CountHolders,
         token: Path | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.uri, self.name = uri, name
-        self.find, self.expected, self.token, self._now = find, expected, token, now
+        self.find, self.count, self.token, self._now = find, count, token, now
         self._peers: dict[str, Peer] = {}
         self._watches: dict[str, asyncio.Task[None]] = {}
         self._parts: dict[FilePart, FilePart] = {}  # what all others say of one part takes memory once
@@ -151,11 +152,18 @@ class Peers:
         return self._peers.setdefault(name, Peer(PeerView(name), self._now()))
 
     async def _wait_for_first_answers(self) -> None:
-        until = self._now() + START_SECONDS
+        until, expected = self._now() + START_SECONDS, await self._expected()
         while (rest := until - self._now()) > 0:
-            if sum(bool(peer.url and peer.view.digest) for peer in self._peers.values()) >= self.expected:
+            if sum(bool(peer.url and peer.view.digest) for peer in self._peers.values()) >= expected:
                 return
             await self.changed(rest)
+
+    async def _expected(self) -> int:
+        try:
+            return await self.count()
+        except FerryError as error:
+            log.warning("the number of holders is unknown", reason=str(error))
+            return 0
 
     async def _find_all(self, client: NewsClient) -> None:
         """Watch each holder that is found; one that is no longer found is watched no more."""

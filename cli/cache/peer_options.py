@@ -25,14 +25,13 @@ class PeerOptions(msgspec.Struct, frozen=True):
 
     Attributes:
         urls: Of other holders.
-        service: A Service of the pod's namespace whose endpoints are all holders; None without.
-        holders: How many holders there should be, this one included.
+        service: A Service of the pod's namespace whose endpoints are all holders, which a StatefulSet of the
+            same name runs; None without.
         token: A file with the token for requests to them; None without.
     """
 
     urls: tuple[str, ...] = ()
     service: str | None = None
-    holders: int = 1
     token: Path | None = None
 
 
@@ -44,10 +43,9 @@ def peer_options(command: Command) -> Command:
             "--token", type=click.Path(path_type=Path), help="File with the token for other holders."
         ),
         click.option(
-            "--holders", type=click.IntRange(1), help="How many holders of --service there should be."
-        ),
-        click.option(
-            "--service", metavar="NAME", help="In a cluster: other holders are endpoints of this Service."
+            "--service",
+            metavar="NAME",
+            help="In a cluster: other holders are endpoints of this Service, pods of the StatefulSet NAME.",
         ),
         click.option(
             "--peer", type=url, multiple=True, help="Another holder of the same dataset. Repeatable."
@@ -59,8 +57,7 @@ def peer_options(command: Command) -> Command:
 
 def take_peer_options(options: dict[str, Any]) -> PeerOptions:
     """Take the values of `peer_options` out of a command's."""
-    urls, service, holders, token = (options.pop(name) for name in ("peer", "service", "holders", "token"))
-    return PeerOptions(urls, service, holders or 1, token)
+    return PeerOptions(*(options.pop(name) for name in ("peer", "service", "token")))
 
 
 def make_peers(uri: str, options: PeerOptions, client: KubeClient | None) -> Peers | None:
@@ -78,6 +75,10 @@ def make_peers(uri: str, options: PeerOptions, client: KubeClient | None) -> Pee
         found = await client.endpoint_slices(options.service) if client and options.service else []
         return *options.urls, *holder_urls(found)
 
+    async def count() -> int:
+        pods = await client.replicas(options.service) - 1 if client and options.service else 0
+        return len(options.urls) + max(0, pods)
+
     # Several holders of one machine differ by their processes, those of a StatefulSet by their hosts.
     name = f"{socket.gethostname()}-{os.getpid()}"
-    return Peers(uri, name, find, len(options.urls) + options.holders - 1, options.token)
+    return Peers(uri, name, find, count, options.token)

@@ -155,6 +155,8 @@ def test_a_cache_is_cleared_warmed_up_and_deleted(site: Site, namespace: Namespa
     assert [line.partition("/")[0] for line in removed] == [
         "service",
         "statefulset",
+        "rolebinding",
+        "role",
         "serviceaccount",
         "clusterrolebinding",
     ]

@@ -48,7 +48,11 @@ class PeerSite:
     def start(self, number: int, expected: int | None = None) -> HolderStage:
         """Start a holder."""
         others = len(self.urls) + len(self._extra) - 1 if expected is None else expected
-        peers = Peers(self._uri, f"holder-{number}", self.find, others)
+
+        async def count() -> int:
+            return others
+
+        peers = Peers(self._uri, f"holder-{number}", self.find, count)
         stage = self.stages[number] = holder_stage(self._uri, self._root / str(number), peers, self._settings)
         listener = self._reserved.pop(number, None) or _bound(self._ports[number])
         self._running[number] = asyncio.create_task(run_holder([stage], listener, f"node-{number}"))

@@ -99,6 +99,9 @@ class ApiServer:
         app.router.add_get("/api/v1/namespaces/{namespace}/services", self._services)
         slices = "/apis/discovery.k8s.io/v1/namespaces/podferry/endpointslices"
         app.router.add_get(slices, self._endpoint_slices)
+        app.router.add_get(
+            "/apis/apps/v1/namespaces/podferry/statefulsets/podferry-cache-digits", self._stateful_set
+        )
         app.router.add_get("/api/v1/persistentvolumes", self._volumes)
         app.router.add_post("/apis/authentication.k8s.io/v1/tokenreviews", self._review_token)
         return app
@@ -112,6 +115,9 @@ class ApiServer:
         rest = {"continue": str(start + limit)} if start + limit < len(items) else {}
         found = items[start : start + limit]
         return web.json_response({"kind": "ServiceList", "metadata": rest, "items": found})
+
+    async def _stateful_set(self, _: web.Request) -> web.Response:
+        return web.json_response({"spec": {"replicas": 3}})
 
     async def _endpoint_slices(self, request: web.Request) -> web.Response:
         return web.json_response({"items": self.slices.get(request.query["labelSelector"], [])})

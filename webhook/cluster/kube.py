@@ -187,6 +187,11 @@ class KubeClient:
         )
         return (await self._request("GET", path)).get("items") or []
 
+    async def replicas(self, name: str) -> int:
+        """How many pods a StatefulSet of this namespace is to have. Needs `get` on it."""
+        found = await self._request("GET", f"/apis/apps/v1/namespaces/{self.namespace}/statefulsets/{name}")
+        return int((found.get("spec") or {}).get("replicas", 1))
+
     async def review_token(self, token: str, audience: str) -> dict[str, Any]:
         """The status of a TokenReview. Needs `create` on `tokenreviews`."""
         spec = {"token": token, "audiences": [audience]}

@@ -108,7 +108,7 @@ async def test_status_and_health(site, content):
 
 
 async def test_other_holders_see_what_it_has_and_take_it_before_it_is_complete(content, tmp_path):
-    peers = Peers(str(content.uri), "me", nobody, 0)
+    peers = Peers(str(content.uri), "me", nobody, none)
     stage = holder_stage(content.uri, tmp_path / "held", peers)
     asker = Asker("other", "0" * 64)
     blocked = asyncio.Event()
@@ -145,6 +145,10 @@ async def test_other_holders_see_what_it_has_and_take_it_before_it_is_complete(c
 
 async def nobody():
     return []
+
+
+async def none():
+    return 0
 
 
 async def test_other_holders_are_no_readers(content, tmp_path, monkeypatch):
@@ -221,7 +225,7 @@ async def test_only_holders_are_peers(content, tmp_path):
         user = {"username": f"system:serviceaccount:team:{token}"}
         return {"authenticated": True, "audiences": [AUDIENCE], "user": user}
 
-    peers = Peers(str(content.uri), "me", nobody, 0)
+    peers = Peers(str(content.uri), "me", nobody, none)
     stage = holder_stage(content.uri, tmp_path / "held", peers)
     readers = Readers(review, ["team"], holders="system:serviceaccount:team:holder")
     asked = progress_path(str(content.uri), "", 0, 0, Asker("other", "d"))
@@ -260,7 +264,7 @@ async def active(session):
 
 async def test_what_is_not_complete_is_for_holders_alone(content, tmp_path, monkeypatch):
     monkeypatch.setattr("podferry.cache.peers.shared_fill.step_bytes", lambda _: 1)
-    stage = holder_stage(content.uri, tmp_path / "held", Peers(str(content.uri), "me", nobody, 0))
+    stage = holder_stage(content.uri, tmp_path / "held", Peers(str(content.uri), "me", nobody, none))
     blocked = asyncio.Event()
     content.faults.append(Fault("read", "a/2", wait=blocked))
     application = HolderServer([stage], "n1").application()

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 
@@ -77,3 +78,18 @@ def test_the_memory_limit_has_room_for_the_volume():
     limit, size = spec["containers"][0]["resources"]["limits"]["memory"], spec["volumes"][0]["emptyDir"]
     assert size == {"sizeLimit": "1024Mi", "medium": "Memory"}
     assert int(limit.removesuffix("Mi")) > 1024 + 200
+
+
+def test_more_nodes_change_nothing_but_their_number():
+    one, three = (manifests(msgspec.structs.replace(SPECS["memory"], nodes=nodes)) for nodes in (1, 3))
+    assert one[:-1] == three[:-1]
+    assert [found[-1]["spec"].pop("replicas") for found in (one, three)] == [1, 3]
+    assert one == three
+
+
+@pytest.mark.parametrize("change", [{"size": 2 << 30}, {"image": "podferry:0.2.0"}])
+def test_a_resize_and_an_upgrade_change_the_pods_alone(change):
+    before, after = manifests(SPECS["memory"]), manifests(msgspec.structs.replace(SPECS["memory"], **change))
+    assert before[:-1] == after[:-1]
+    assert before[-1]["spec"].pop("template") != after[-1]["spec"].pop("template")
+    assert before[-1] == after[-1]

@@ -53,7 +53,12 @@ def made(monkeypatch, clock):
         async def find():
             return list(answers)
 
-        return Peers("memory://d", "me", find, expected, now=clock), client
+        async def count():
+            if isinstance(expected, Exception):
+                raise expected
+            return expected
+
+        return Peers("memory://d", "me", find, count, now=clock), client
 
     return making
 
@@ -159,3 +164,9 @@ async def test_names_are_bounded(made):
     for number in range(MAX_PEERS + 5):
         peers.announce(Asker(f"holder-{number}", "d"))
     assert len(peers.live()) == MAX_PEERS
+
+
+async def test_a_number_of_holders_that_is_unknown_delays_nothing(made):
+    peers, _ = made({}, Unavailable.of("the API server does not respond"))
+    async with asyncio.timeout(PATIENCE), peers.watched("d"):
+        assert names(peers) == []

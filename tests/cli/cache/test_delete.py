@@ -5,6 +5,8 @@ from tests.cli.cache.conftest import say
 REMOVED = [
     "service/podferry-cache-digits",
     "statefulset/podferry-cache-digits",
+    "rolebinding/podferry-cache-digits",
+    "role/podferry-cache-digits",
     "serviceaccount/podferry-cache-digits",
     "clusterrolebinding/podferry-cache-digits-podferry",
 ]

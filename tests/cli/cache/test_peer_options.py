@@ -8,7 +8,11 @@ from podferry.cli.cache.peer_options import PeerOptions, make_peers, peer_option
 
 
 class Client:
-    """In the place of the API server: one Service with two endpoints."""
+    """In the place of the API server: one Service with two endpoints, of three that there should be."""
+
+    async def replicas(self, name):
+        assert name == "digits"
+        return 3
 
     async def endpoint_slices(self, service):
         assert service == "digits"
@@ -37,27 +41,25 @@ def test_the_options():
         "http://b:2",
         "--service",
         "s",
-        "--holders",
-        "3",
         "--token",
         "/t",
     )
-    assert parsed(*words) == PeerOptions(("http://a:1", "http://b:2"), "s", 3, Path("/t"))
+    assert parsed(*words) == PeerOptions(("http://a:1", "http://b:2"), "s", Path("/t"))
     assert "Write https://host:port or http://host:port" in parsed("--peer", "b")
 
 
 def test_without_any_a_holder_is_alone():
-    assert make_peers("s3://b/c", PeerOptions(holders=3), None) is None
+    assert make_peers("s3://b/c", PeerOptions(), None) is None
 
 
 @pytest.mark.parametrize(
     ("options", "expected", "found"),
     [
         (PeerOptions(("http://a:1",)), 1, ("http://a:1",)),
-        (PeerOptions(service="digits", holders=3), 2, ("http://10.0.0.1:8091", "http://10.0.0.2:8091")),
+        (PeerOptions(service="digits"), 2, ("http://10.0.0.1:8091", "http://10.0.0.2:8091")),
     ],
 )
 async def test_where_the_others_are(options, expected, found):
     peers = make_peers("s3://b/c", options, Client())
-    assert (peers.uri, peers.expected) == ("s3://b/c", expected)
+    assert (peers.uri, await peers.count()) == ("s3://b/c", expected)
     assert await peers.find() == found

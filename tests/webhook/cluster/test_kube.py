@@ -131,3 +131,9 @@ async def test_the_endpoints_of_a_service_of_its_own_namespace(api: Any, client:
     api.slices["kubernetes.io/service-name=podferry-cache-digits"] = [found]
     assert await client.endpoint_slices("podferry-cache-digits") == [found]
     assert await client.endpoint_slices("other") == []
+
+
+async def test_the_pods_that_a_stateful_set_is_to_have(client: KubeClient) -> None:
+    assert await client.replicas("podferry-cache-digits") == 3
+    with pytest.raises(NotFound):
+        await client.replicas("other")
