@@ -138,6 +138,10 @@ class HolderServer:
                 response = await send_file(request, partial(stage.open, entry), entry)
             except FileNotFoundError:
                 break
+            except ConnectionError:  # the reader has left, which is no error here
+                if request.transport is not None:
+                    request.transport.abort()
+                return web.Response()
             self.served_bytes += sent_bytes(request, response)
             return response
         return _json(404, Refusal((Problem("the holder does not have this file", name),)))

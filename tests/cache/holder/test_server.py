@@ -302,3 +302,21 @@ async def test_readers_are_those_that_read(site, content, monkeypatch):
     assert msgspec.json.decode((await get(STATUS_PATH))[1], type=HolderStatus).readers == ()
     await get(dataset_path(str(content.uri), 0))
     assert msgspec.json.decode((await get(STATUS_PATH))[1], type=HolderStatus).readers == ("127.0.0.1",)
+
+
+async def test_a_reader_that_leaves_in_the_middle_is_no_error(content, tmp_path, caplog):
+    content.objects["d/large"] = bytes(64 << 20)
+    stage = holder_stage(content.uri, tmp_path / "held")
+    await stage.fill()
+    holder = HolderServer([stage], "n1")
+    async with TestServer(holder.application()) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        path = file_path(stage.complete.digest, "large")
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        assert holder._active._open.total() == 1
+        writer.transport.abort()
+        await until(lambda: not holder._active._open.total())
+    await stage.close()
+    assert caplog.records == []
+    assert holder.served_bytes == 0
