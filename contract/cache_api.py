@@ -162,7 +162,8 @@ class HolderStatus(msgspec.Struct, frozen=True):
         complete: The URIs of those that it serves.
         problems: Why others cannot be fetched.
         served_bytes: Of files, sent to readers since the start.
-        readers: Who reads at this moment: `NAMESPACE/POD`, or an address where there are no tokens.
+        readers: Who reads at this moment: `NAMESPACE/POD`, or an address where there are no tokens; a text
+            of its own for each that reads in place.
         format: Version of this document.
     """
 

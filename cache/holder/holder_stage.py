@@ -84,6 +84,11 @@ class HolderStage:
         return self._job.status
 
     @property
+    def readers(self) -> tuple[str, ...]:
+        """Those that read without requests."""
+        return ()
+
+    @property
     def filling(self) -> Filling:
         """How far it is."""
         status = self.status

@@ -175,7 +175,8 @@ class HolderServer:
         problems = tuple(problem for failure in failures for problem in failure.problems)
         complete = tuple(stage.uri for stage in self._stages if stage.complete is not None)
         datasets = tuple(stage.status for stage in self._stages)
-        readers = self._active.names()
+        in_place = (name for stage in self._stages for name in stage.readers)
+        readers = (*self._active.names(), *in_place)
         return _json(200, HolderStatus(self._node, datasets, complete, problems, self.served_bytes, readers))
 
     async def health(self, _: web.Request) -> web.Response:

@@ -8,7 +8,7 @@ from pathlib import Path
 import structlog
 
 from podferry.cache.shared_stage.place import HOLDER_LOCK
-from podferry.cache.shared_stage.reader_locks import in_use, readers_dir
+from podferry.cache.shared_stage.reader_locks import held_locks, readers_dir
 from podferry.sidecar.runtime.file_lock import release, try_acquire
 
 log = structlog.get_logger(__name__)
@@ -30,7 +30,7 @@ def _free(private: Path) -> bool:
     if lock is None:
         return False
     try:
-        if in_use(readers_dir(private)):
+        if held_locks(readers_dir(private)):
             return False
         stage = private.with_name(private.name.removesuffix(PRIVATE_SUFFIX))
         shutil.rmtree(stage, ignore_errors=True)

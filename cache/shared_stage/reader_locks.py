@@ -31,16 +31,20 @@ class ReaderLocks:
     def make(self) -> int:
         """A locked descriptor for one reader; the caller closes its own copy. Raises `OSError`."""
         self._directory.mkdir(exist_ok=True)
-        self.in_use()  # a long life has many readers: the files of those that have ended go
+        self.names()  # a long life has many readers: the files of those that have ended go
         name = uuid.uuid4().hex
         os.close(os.open(self._directory / name, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600))
         descriptor = os.open(self._view / name, os.O_RDONLY | os.O_CLOEXEC)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return descriptor
 
+    def names(self) -> list[str]:
+        """Of the locks that readers hold, sorted: each reader's is another one."""
+        return sorted(held_locks(self._directory))
+
     def in_use(self) -> bool:
         """Whether a reader holds a lock."""
-        return in_use(self._directory)
+        return bool(self.names())
 
 
 def readers_dir(private: Path) -> Path:
@@ -48,12 +52,12 @@ def readers_dir(private: Path) -> Path:
     return private / READERS_DIR
 
 
-def in_use(directory: Path) -> bool:
-    """Whether one of the lock files in a directory is locked; removes the others."""
-    held = False
+def held_locks(directory: Path) -> list[str]:
+    """The names of the lock files in a directory that are locked; removes the others."""
+    held = []
     for path in directory.iterdir() if directory.is_dir() else ():
         if is_locked(path):
-            held = True
+            held.append(path.name)
         else:
             path.unlink(missing_ok=True)
     return held

@@ -24,6 +24,8 @@ from podferry.sidecar.dataset.dataset_job import DatasetJob
 from podferry.sidecar.runtime.atomic_file import replace_file
 
 log = structlog.get_logger(__name__)
+SHOWN_CHARACTERS = 8
+"""Of a lock's random name."""
 RELOCK_SECONDS = 10.0
 """In which readers without a lock ask a new holder for one: some have seen the old one end. They ask every
 second."""
@@ -51,6 +53,11 @@ class SharedStage(HolderStage):
         super().__init__(uri, make_job, place.files, place.private, peers)
         self.place, self.locks = place, ReaderLocks(place)
         self._relock_seconds = relock_seconds
+
+    @property
+    def readers(self) -> tuple[str, ...]:
+        """Those that hold locks: the holder knows no more of them."""
+        return tuple(f"a reader in place ({name[:SHOWN_CHARACTERS]})" for name in self.locks.names())
 
     async def _filled(self) -> CompleteStage:
         record = self._read_record()

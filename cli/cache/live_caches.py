@@ -101,4 +101,6 @@ def refuse_if_read(report: CacheReport) -> None:
     if readers:
         shown = ", ".join(readers[:SHOWN_READERS]) + (", …" if len(readers) > SHOWN_READERS else "")
         what = f"the cache is in use by {count_of(len(readers), 'pod')}"
-        raise Refused.of(what, shown, "Wait until they have started, or give --force")
+        raise Refused.of(
+            what, shown, "Wait until they have started, and those that share it have ended, or give --force"
+        )

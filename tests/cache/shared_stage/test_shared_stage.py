@@ -1,8 +1,13 @@
 import asyncio
 import os
 
+import msgspec
 import pytest
+from aiohttp import ClientSession
+from aiohttp.test_utils import TestServer
 
+from podferry.cache.holder.server import HolderServer
+from podferry.contract.cache_api import STATUS_PATH, HolderStatus
 from podferry.contract.errors import AccessDenied, Refused
 from podferry.storage.memory.store import Fault
 from tests.support.dataset_site import held
@@ -105,3 +110,19 @@ async def test_space_is_taken_from_datasets_that_nobody_needs(content, tmp_path,
     stage = await filled(content, tmp_path / "new")
     assert held(stage.place.files) == FILES
     assert not (tmp_path / "old").exists()
+
+
+async def test_the_status_counts_readers_in_place(content, tmp_path):
+    stage = await filled(content, tmp_path / "held")
+    locks = [stage.locks.make() for _ in range(2)]
+    async with TestServer(HolderServer([stage], "n1").application()) as server, ClientSession() as session:
+
+        async def readers():
+            async with session.get(server.make_url(STATUS_PATH)) as response:
+                return msgspec.json.decode(await response.read(), type=HolderStatus).readers
+
+        assert [name.startswith("a reader in place (") for name in await readers()] == [True, True]
+        assert len(set(await readers())) == 2
+        for lock in locks:
+            os.close(lock)
+        assert await readers() == ()
