@@ -1,4 +1,4 @@
-"""Requests to the API server of a kubeconfig. Its errors become podferry's."""
+"""Requests to the API server of a kubeconfig, or of the cluster of this pod. Its errors become podferry's."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from podferry.contract.errors import AccessDenied, InvalidSpec, NotFound, Unavailable
+from podferry.cli.cluster_transport import FailedRequest, kubeconfig_transport, own_cluster_transport
+from podferry.contract.errors import AccessDenied, NotFound, Unavailable
 
-TIMEOUT = (5, 30)
-"""Seconds to connect, and until the next byte of an answer."""
 ERRORS = {401: AccessDenied, 403: AccessDenied, 404: NotFound}
 """By status; others may pass."""
+HEADERS = {"Accept": "*/*", "Content-Type": "application/json"}
 Json = dict[str, Any]
 
 
@@ -19,22 +19,17 @@ class LiveCluster:
     """A cluster.
 
     Args:
-        kubeconfig: Its path; None for `$KUBECONFIG` or the default.
+        kubeconfig: Its path; None for `$KUBECONFIG`, in a pod for the pod's account, else the default.
         context: In the kubeconfig; None for the current one.
 
     Raises:
         InvalidSpec: The kubeconfig cannot be used.
-        ImportError: The package `kubernetes` is not installed.
+        ImportError: The package `kubernetes`, which reads kubeconfigs, is not installed.
     """
 
     def __init__(self, kubeconfig: str | None = None, context: str | None = None) -> None:
-        from kubernetes import config  # noqa: PLC0415 - only few verbs need it, and it loads much
-
-        try:
-            self._api = config.new_client_from_config(kubeconfig, context)
-        except config.ConfigException as error:
-            remedy = "Give --kubeconfig and --context"
-            raise InvalidSpec.of("there is no usable kubeconfig", str(error), remedy) from error
+        own = own_cluster_transport() if kubeconfig is None and context is None else None
+        self._send = own or kubeconfig_transport(kubeconfig, context)
 
     def get(self, path: str, action: str, **query: str) -> Json:
         """The JSON at a path; see `request`. A typed client would drop the fields that it does not know."""
@@ -66,30 +61,15 @@ class LiveCluster:
             NotFound: There is no such object.
             Unavailable: The API server does not respond, or has an error.
         """
-        from kubernetes.client import ApiException  # noqa: PLC0415
-        from urllib3.exceptions import HTTPError  # noqa: PLC0415
-
         try:
-            response = self._api.call_api(
-                path,
-                method,
-                query_params=list((query or {}).items()),
-                header_params={"Accept": "*/*", "Content-Type": "application/json", **(headers or {})},
-                body=body,
-                auth_settings=["BearerToken"],
-                _preload_content=False,
-                _request_timeout=TIMEOUT,
-                _return_http_data_only=True,
-            )
-        except ApiException as error:
+            return self._send(method, path, query or {}, {**HEADERS, **(headers or {})}, body)
+        except FailedRequest as error:
             kind = ERRORS.get(error.status, Unavailable)
             remedy = f"Use an account that may {action}" if kind is AccessDenied else ""
-            raise kind.of(f"cannot {action}", f"{error.status} {error.reason}", remedy) from error
-        except (HTTPError, OSError) as error:
+            raise kind.of(f"cannot {action}", str(error), remedy) from error
+        except OSError as error:
             remedy = "Check the server in the kubeconfig, and that you reach it"
             raise Unavailable.of(f"cannot {action}", str(error), remedy) from error
-        data: bytes = response.data
-        return data
 
 
 def scope(namespace: str | None) -> str:

@@ -38,6 +38,13 @@ def print_json(value: object) -> None:
     click.echo(text.decode())
 
 
+def print_yaml(value: object) -> None:
+    """Print one YAML document."""
+    import yaml  # noqa: PLC0415 - few verbs print it
+
+    click.echo(yaml.safe_dump(msgspec.to_builtins(value), sort_keys=False), nl=False)
+
+
 def print_table(
     headers: Sequence[str],
     rows: Sequence[Sequence[str]],

@@ -52,7 +52,7 @@ def _parse_levels(value: Any) -> dict[str, Any]:
     return {"medium": media.pop(), "paths": any("path" in one for one in value), **size}
 
 
-def _parse_secret_ref(value: Any) -> tuple[str, str | None]:
+def parse_secret_ref(value: Any) -> tuple[str, str | None]:
     """The name and the namespace of a Secret."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise InvalidSpec.of("not a reference to a Secret", repr(value), "Write {name: NAME}")
@@ -61,8 +61,8 @@ def _parse_secret_ref(value: Any) -> tuple[str, str | None]:
 
 SPEC: Table = {
     "partitions": Key("nodes", parse_count),
-    "source": {"uri": Key("uri", text(str)), "secretRef": Key("source_secret", _parse_secret_ref)},
-    "secretRef": Key("secret", _parse_secret_ref),
+    "source": {"uri": Key("uri", text(str)), "secretRef": Key("source_secret", parse_secret_ref)},
+    "secretRef": Key("secret", parse_secret_ref),
     "noSync": Ignored("holders read the source itself, and there is no volume to fill first"),
     "csi": Ignored("there is no JuiceFS volume, and no driver"),
     "cache": {"levels": Key("levels", _parse_levels)},
@@ -106,16 +106,22 @@ def _use_source(found: Found) -> None:
         remedy = "Write where the data is, such as bos://BUCKET.REGION.bcebos.com/PATH"
         found.problems.append(Problem("spec.source.uri is missing", "", remedy))
         return
-    match = next(filter(None, (pattern.fullmatch(uri) for pattern in HOSTS.values())), None)
-    if match is not None:
-        scheme, groups = uri.partition("://")[0], match.groupdict()
-        uri = f"{scheme}://{groups['bucket']}{groups['path'] or ''}"
-        found.values.update(
-            {"region": groups["region"]} if "region" in groups else {"endpoint": f"https://{groups['host']}"}
-        )
+    uri, access = plain_uri(uri)
+    found.values.update(access)
     try:
         found.values["source"] = parse_reference(uri)
     except InvalidSpec as error:
         found.problems += [
             Problem(f"spec.source.uri: {one.what}", one.measured, one.remedy) for one in error.problems
         ]
+
+
+def plain_uri(uri: str) -> tuple[str, dict[str, str]]:
+    """A URI without the bucket's host, and the region or endpoint that the host means."""
+    match = next(filter(None, (pattern.fullmatch(uri) for pattern in HOSTS.values())), None)
+    if match is None:
+        return uri, {}
+    groups = match.groupdict()
+    plain = f"{uri.partition('://')[0]}://{groups['bucket']}{groups['path'] or ''}"
+    region = {"region": groups["region"]} if "region" in groups else {}
+    return plain, region or {"endpoint": f"https://{groups['host']}"}

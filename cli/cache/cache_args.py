@@ -11,6 +11,8 @@ from podferry.cli.options.param_types import ParsedParam
 
 NAMESPACE = "podferry"
 """Where `podferry cache create` puts holders unless another one is given."""
+IMAGE = "podferry:0.1.0"
+"""Of the pods that verbs render."""
 
 
 def cache_args(verb: Verb) -> Verb:

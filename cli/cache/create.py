@@ -14,7 +14,7 @@ from podferry.cache.manifests.cache_spec import CacheSpec, parse_cache_name, par
 from podferry.cache.manifests.manifests import manifests
 from podferry.cache.manifests.shared_volumes import sharing_namespaces
 from podferry.cache.manifests.source_problems import source_problems
-from podferry.cli.cache.cache_args import NAMESPACE
+from podferry.cli.cache.cache_args import IMAGE, NAMESPACE
 from podferry.cli.options.param_types import ParsedParam
 from podferry.cli.yaml_documents import read_documents, read_text
 from podferry.contract.annotation_values import parse_endpoint, parse_region, parse_size
@@ -24,7 +24,7 @@ from podferry.contract.spec import Access, Medium
 from podferry.sidecar.runtime.messages import print_problems
 
 LABEL = re.compile(r"([^=\s]+)=([^=\s]*)")
-DEFAULTS = {"namespace": NAMESPACE, "image": "podferry:0.1.0", "size": None}
+DEFAULTS = {"namespace": NAMESPACE, "image": IMAGE, "size": None}
 ACCESS = ("secret", "endpoint", "region")
 
 
@@ -78,7 +78,7 @@ def _parse_label(text: str) -> tuple[str, str]:
     type=ParsedParam("DIRECTORY", parse_node_directory),
     help="Readers use the files in place: the nodes have the mounts DIRECTORY/stage and DIRECTORY/read.",
 )
-@click.option("--image", help=f"Image of the holders.  [default: {DEFAULTS['image']}]")
+@click.option("--image", help=f"Image of the holders.  [default: {IMAGE}]")
 @click.option("--secret", help="Secret with the source's credentials, in the holders' namespace.")
 @click.option("--endpoint", type=ParsedParam("URL", parse_endpoint), help="URL of the object store.")
 @click.option("--region", type=ParsedParam("NAME", parse_region), help="Region of the object store.")

@@ -11,7 +11,15 @@ import msgspec
 from podferry.cache.report.cache_report import CacheReport, HolderReport, cache_report
 from podferry.cache.report.pod_problem import PodProblem, pod_problem
 from podferry.cli.live_cluster import Json, LiveCluster, scope
-from podferry.contract.cache_api import AUDIENCE, CACHE_LABEL, PORT, STATUS_PATH, TOKEN_HEADER, HolderStatus
+from podferry.contract.cache_api import (
+    AUDIENCE,
+    CACHE_LABEL,
+    PORT,
+    SOURCE_ANNOTATION,
+    STATUS_PATH,
+    TOKEN_HEADER,
+    HolderStatus,
+)
 from podferry.contract.errors import FerryError, NotFound, Refused
 from podferry.contract.quantity import count_of
 from podferry.sidecar.runtime.messages import print_message
@@ -29,11 +37,7 @@ class LiveCaches:
 
     def reports(self, namespace: str | None, name: str | None) -> list[CacheReport]:
         """The caches of a namespace, or of all, perhaps only one of a name."""
-        where = f"/namespaces/{namespace}" if namespace else ""
-        selector = f"{CACHE_LABEL}={name}" if name else CACHE_LABEL
-        action = f"list Services in {scope(namespace)}"
-        services = self._cluster.get(f"/api/v1{where}/services", action, labelSelector=selector)["items"]
-        return [self._report(service) for service in services]
+        return [self._report(service) for service in self._services(namespace, name)]
 
     def report(self, namespace: str, name: str) -> CacheReport:
         """The cache of this name; raises `NotFound` if there is none."""
@@ -41,6 +45,22 @@ class LiveCaches:
         if not found:
             raise no_cache(namespace, name)
         return found[0]
+
+    def source(self, namespace: str, name: str) -> str:
+        """The dataset of a cache, as it was created; raises `NotFound` if there is no such cache."""
+        services = self._services(namespace, name)
+        if not services:
+            raise no_cache(namespace, name)
+        return str(services[0]["metadata"]["annotations"][SOURCE_ANNOTATION])
+
+    def _services(self, namespace: str | None, name: str | None) -> list[Json]:
+        where = f"/namespaces/{namespace}" if namespace else ""
+        selector = f"{CACHE_LABEL}={name}" if name else CACHE_LABEL
+        action = f"list Services in {scope(namespace)}"
+        found: list[Json] = self._cluster.get(f"/api/v1{where}/services", action, labelSelector=selector)[
+            "items"
+        ]
+        return found
 
     def _report(self, service: Json) -> CacheReport:
         metadata = service["metadata"]

@@ -11,7 +11,10 @@ from podferry.contract.cache_api import CACHE_LABEL, HOLDER_VOLUME
 from podferry.contract.errors import NotFound
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
+BATCH = "/apis/batch/v1"
 NAMESPACED = {
+    "CronJob": (BATCH, "cronjobs"),
+    "Job": (BATCH, "jobs"),
     "Service": ("/api/v1", "services"),
     "StatefulSet": ("/apis/apps/v1", "statefulsets"),
     "RoleBinding": (RBAC, "rolebindings"),
@@ -19,7 +22,9 @@ NAMESPACED = {
     "ServiceAccount": ("/api/v1", "serviceaccounts"),
 }
 """The kinds of a cache's objects, in the order of their removal: without the Service, the webhook gives the
-cache to no further pod."""
+cache to no further pod. `podferry cache job` renders the first two, and rights as for holders."""
+WITH_PODS = {"propagationPolicy": "Background"}
+"""A Job's pods would stay otherwise."""
 CORE, CLAIMS, VOLUMES = "/api/v1", "persistentvolumeclaims", "persistentvolumes"
 CLUSTER_WIDE = {"ClusterRoleBinding": (RBAC, "clusterrolebindings")}
 """Their names and subjects have the namespace."""
@@ -37,7 +42,7 @@ class LiveObject(NamedTuple):
 
 
 def find_objects(cluster: LiveCluster, namespace: str, name: str) -> list[LiveObject]:
-    """The objects that `podferry cache create` has rendered for a cache, found by their label.
+    """The objects that `podferry cache create` has rendered for a cache, and its Jobs, by their label.
 
     Not the ClusterRole: all caches share it.
     """
@@ -75,7 +80,7 @@ def _is_of(name: str, volume: str) -> bool:
 def remove_object(cluster: LiveCluster, thing: LiveObject) -> None:
     """Remove it; nothing happens if it is gone already."""
     with suppress(NotFound):
-        cluster.request("DELETE", thing.path, f"delete {thing.kind}s")
+        cluster.request("DELETE", thing.path, f"delete {thing.kind}s", WITH_PODS)
 
 
 def _labelled(cluster: LiveCluster, path: str, action: str, name: str) -> list[Json]:

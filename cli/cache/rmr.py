@@ -3,41 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import click
 
-from podferry.cache.report.cache_report import CacheReport
 from podferry.cli.cache.cache_args import cache_args
 from podferry.cli.cache.live_caches import LiveCaches, refuse_if_read
+from podferry.cli.cache.source import writable_source
 from podferry.cli.live_cluster import LiveCluster
 from podferry.cli.options.store_options import access_options, store_at, store_config_of
-from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.destination.private_names import PRIVATE
-from podferry.contract.errors import InvalidSpec, NotFound, Problem, Refused
+from podferry.contract.errors import InvalidSpec, NotFound, Problem
 from podferry.contract.file_names import name_problem
 from podferry.contract.manifest import Entry, printable
 from podferry.contract.quantity import count_of, format_bytes
-from podferry.contract.uri import READ_ONLY_SCHEMES, Uri
+from podferry.contract.uri import Uri
 from podferry.sidecar.runtime.log_setup import configure_unless_done
 from podferry.sidecar.runtime.messages import print_message
 from podferry.sidecar.runtime.retry import retry
 from podferry.storage.store import Store, StoreConfig
 
 ATTEMPTS = 5
-MOUNTED = ("file", "pvc")
-"""Schemes of sources that are paths in the holders' file system: the same path here is another directory."""
 
 
 @click.command()
 @cache_args
-@click.argument("path")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--yes/--dry-run", "delete", default=False, help="Remove, or only report.")
 @click.option("--force", is_flag=True, help="Also while pods read from the cache: they may fail.")
+@click.option(
+    "--missing-ok", is_flag=True, help="Paths with nothing are no error, as in a run after this one."
+)
 @access_options
-def rmr(name: str, path: str, delete: bool, force: bool, **options: Any) -> None:
-    """Report what is below PATH in the source of the cache NAME; --yes removes it.
+def rmr(
+    name: str, paths: tuple[str, ...], delete: bool, force: bool, missing_ok: bool, **options: Any
+) -> None:
+    """Report what is below each PATH in the source of the cache NAME; --yes removes it.
 
     PATH is a file or a directory, relative to the source. Pods that start later do not get it. Holders keep
     what they have of it until they start again. If interrupted, run it again.
@@ -45,10 +49,12 @@ def rmr(name: str, path: str, delete: bool, force: bool, **options: Any) -> None
     configure_unless_done()
     cluster = LiveCluster(options.pop("kubeconfig"), options.pop("context"))
     report = LiveCaches(cluster).report(options.pop("namespace"), name)
-    wanted, uri = _checked(path), _source(report)
+    wanted, uri = checked_paths(paths), writable_source(report.source)
     if delete and not force:
         refuse_if_read(report)
-    entries = asyncio.run(_remove(uri, wanted, store_config_of(**options), delete=delete))
+    entries = asyncio.run(
+        _remove(uri, wanted, store_config_of(**options), delete=delete, missing_ok=missing_ok)
+    )
     if not delete:
         for entry in entries:
             click.echo(f"remove {printable(entry.name)} ({format_bytes(entry.size)})")
@@ -59,36 +65,33 @@ def rmr(name: str, path: str, delete: bool, force: bool, **options: Any) -> None
         print_message(f"{total} would be removed; nothing has been changed: add --yes to remove it")
 
 
-def _checked(path: str) -> str:
-    """The path without slashes at its end; raises `InvalidSpec` for what is no path in a dataset."""
-    plain = path.rstrip("/")
-    problem = name_problem(plain)
-    if problem is not None:
-        raise InvalidSpec.of(f"PATH: {problem.what}", problem.measured, "Write it relative to the source")
-    if plain.split("/")[0] == PRIVATE:
-        raise InvalidSpec.of("PATH: podferry's own records are there", plain, "Choose another path")
+def checked_paths(paths: Iterable[str]) -> tuple[str, ...]:
+    """The paths without slashes at their end; raises `InvalidSpec` for what is no path."""
+    plain = tuple(dict.fromkeys(path.rstrip("/") for path in paths))
+    InvalidSpec.raise_any(filter(None, map(_path_problem, plain)))
     return plain
 
 
-def _source(report: CacheReport) -> Uri:
-    reference = parse_reference(report.source)
-    if reference.frozen:
-        remedy = "Freeze the dataset again without it, and create the cache with that"
-        raise Refused.of("the dataset is frozen: pods would miss the files", str(reference), remedy)
-    if reference.uri.scheme in MOUNTED:
-        remedy = "Remove it with a pod that mounts the same volume"
-        raise Refused.of("the source is in the holders' pods, not here", str(reference.uri), remedy)
-    if reference.uri.scheme in READ_ONLY_SCHEMES:
-        raise Refused(Problem("nothing can be removed there", str(reference.uri), "Remove it at its origin"))
-    return reference.uri
+def _path_problem(path: str) -> Problem | None:
+    problem = name_problem(path)
+    if problem is not None:
+        return Problem(f"PATH: {problem.what}", problem.measured, "Write it relative to the source")
+    if path.split("/", maxsplit=1)[0] == PRIVATE:
+        return Problem("PATH: podferry's own records are there", path, "Choose another path")
+    return None
 
 
-async def _remove(uri: Uri, path: str, config: StoreConfig, *, delete: bool) -> list[Entry]:
-    """The files at a path, removed if asked for."""
+async def _remove(
+    uri: Uri, paths: Iterable[str], config: StoreConfig, *, delete: bool, missing_ok: bool
+) -> list[Entry]:
+    """The files at the paths, removed if asked for. Raises `NotFound` for paths with nothing."""
     async with store_at(uri, config) as store:
-        entries = await retry(ATTEMPTS, lambda: _entries(store, path))
-        if not entries:
-            raise NotFound.of("there is nothing at this path", f"{uri}, {path}", "Check the path")
+        found = {path: await retry(ATTEMPTS, partial(_entries, store, path)) for path in paths}
+        if not missing_ok:
+            what = "there is nothing at this path"
+            missing = (path for path, entries in found.items() if not entries)
+            NotFound.raise_any(Problem(what, f"{uri}, {path}", "Check the path") for path in missing)
+        entries = sorted({entry for some in found.values() for entry in some})
         if delete:
             await retry(ATTEMPTS, lambda: store.delete([entry.name for entry in entries]))
         return entries
@@ -98,4 +101,4 @@ async def _entries(store: Store, path: str) -> list[Entry]:
     found = [entry async for entry in store.entries(path)]
     with suppress(NotFound):  # a directory
         found.append(await store.stat(path))
-    return sorted(found, key=lambda entry: entry.name)
+    return found

@@ -6,14 +6,16 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import click
+import msgspec
 
-from podferry.cache.report.cache_report import CacheReport
+from podferry.cache.report.cache_report import CacheReport, HolderReport
 from podferry.cli.cache.live_caches import LiveCaches, no_cache
 from podferry.cli.live_cluster import LiveCluster
 from podferry.cli.options.cluster_options import cluster_options
-from podferry.cli.output import format_age, print_json, print_table
+from podferry.cli.output import format_age, print_json, print_table, print_yaml
 from podferry.contract.quantity import format_bytes
 from podferry.sidecar.runtime.messages import print_message
 
@@ -22,6 +24,9 @@ WIDE = ("namespace", "source")
 NUMBERS = ("total size", "cached size", "avail space")
 NODE_COLUMNS = ("node", "holder", "total size", "cached size", "avail space", "phase")
 WATCH_SECONDS = 2.0
+PRINTERS = {"json": print_json, "yaml": print_yaml}
+SUMS = ("phase", "total_bytes", "cached_bytes", "free_bytes")
+"""What is computed of a cache, and of each holder."""
 
 
 @click.command()
@@ -31,7 +36,7 @@ WATCH_SECONDS = 2.0
 @click.option(
     "-o",
     "--output",
-    type=click.Choice(["text", "wide", "json"]),
+    type=click.Choice(["text", "wide", "json", "yaml"]),
     default="text",
     help="Output format; wide: also where it comes from, and a line for each holder.",
 )
@@ -60,8 +65,8 @@ def status(
 
 
 def _print(reports: Sequence[CacheReport], output: str) -> None:
-    if output == "json":
-        print_json(reports)
+    if output in PRINTERS:
+        PRINTERS[output]([_document(report) for report in reports])
         return
     wide = output == "wide"
     print_table((*COLUMNS, *(WIDE if wide else ())), [_row(one, wide=wide) for one in reports], NUMBERS)
@@ -71,6 +76,17 @@ def _print(reports: Sequence[CacheReport], output: str) -> None:
         for problem in report.problems:
             print_message(f"{report.name}: {problem}")
     sys.stdout.flush()
+
+
+def _document(report: CacheReport) -> dict[str, Any]:
+    """Everything, with what the columns are computed to."""
+    holders = [{**msgspec.structs.asdict(one), **_sums(one)} for one in report.holders]
+    more = {"ready": report.ready, "problems": report.problems, "holders": holders}
+    return {**msgspec.structs.asdict(report), **_sums(report), **more}
+
+
+def _sums(one: CacheReport | HolderReport) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in SUMS}
 
 
 def _row(report: CacheReport, *, wide: bool) -> list[str]:

@@ -2,53 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from typing import Any
 
 import click
 
-from podferry.cli.options.store_options import (
-    access_options,
-    parse_dataset,
-    parse_location,
-    selection_options,
-    store_configs,
-    target_options,
-)
-from podferry.cli.output import output_option, print_json
-from podferry.contract.manifest import printable
-from podferry.contract.quantity import count_of, format_bytes
-from podferry.contract.spec import Shard
-from podferry.sidecar.control.progress_bar import progress_bar
-from podferry.sidecar.dataset.selection import Selection
+from podferry.cli.options.store_options import parse_dataset, parse_location
+from podferry.cli.options.syncing import run_sync, sync_options
 from podferry.sidecar.runtime.log_setup import configure_unless_done
-from podferry.sidecar.runtime.messages import print_message, print_problems
-from podferry.sidecar.sync.comparison import SyncOptions
-from podferry.sidecar.sync.sync import Sync, SyncPreview, SyncResult
 
 
 @click.command("sync")
 @click.argument("source")
 @click.argument("destination")
-@selection_options()
-@click.option("--delete", is_flag=True, help="Remove files that the source no longer has.")
-@click.option("--unpack", is_flag=True, help="Write the members of archives instead of the archives.")
-@click.option("--size-only", is_flag=True, help="Files of equal size count as equal.")
-@click.option("--dry-run", is_flag=True, help="Print what would be moved and removed, and why.")
-@output_option
-@access_options
-@target_options
-def sync(
-    source: str,
-    destination: str,
-    include: tuple[tuple[str, ...], ...],
-    exclude: tuple[tuple[str, ...], ...],
-    shard: Shard | None,
-    dry_run: bool,
-    output: str,
-    **others: Any,
-) -> int:
+@sync_options
+def sync(source: str, destination: str, **options: Any) -> int:
     """Make DESTINATION equal to the dataset SOURCE.
 
     Moves only files that differ, each whole. If interrupted, run the same command again to resume: what was
@@ -56,59 +23,4 @@ def sync(
     share the work.
     """
     configure_unless_done()
-    reference, target = parse_dataset(source), parse_location(destination)
-    flags = {name: others.pop(name) for name in ("delete", "unpack", "size_only")}
-    options = SyncOptions(Selection(sum(include, ()), sum(exclude, ())), share=shard, **flags)
-    configs = store_configs(reference.uri, target, others)
-    if dry_run:
-        return _print_preview(asyncio.run(Sync(reference, target, *configs, options).preview()), output)
-    started_at = time.monotonic()
-    with progress_bar("syncing") as on_progress:
-        result = asyncio.run(Sync(reference, target, *configs, options, on_progress).run())
-    _print_result(result, time.monotonic() - started_at, output)
-    return 1 if result.problems else 0
-
-
-def _print_preview(preview: SyncPreview, output: str) -> int:
-    plan = preview.plan
-    if output == "json":
-        print_json(
-            {
-                "moves": [
-                    {"name": move.entry.name, "size": move.entry.size, "reason": move.reason}
-                    for move in plan.moves
-                ],
-                "unpacks": [archive.name for archive in plan.unpacks],
-                "removals": [removal.name for removal in preview.removals],
-                "kept": plan.kept_files,
-                "bytes": plan.bytes,
-            }
-        )
-        return 0
-    for move in plan.moves:
-        click.echo(f"move {printable(move.entry.name)} ({move.reason}, {format_bytes(move.entry.size)})")
-    for archive in plan.unpacks:
-        click.echo(f"unpack {printable(archive.name)} ({format_bytes(archive.entry.size)})")
-    for removal in preview.removals:
-        click.echo(f"remove {printable(removal.name)}")
-    files = f"{len(plan.moves) + len(plan.unpacks):,} to move, {format_bytes(plan.bytes)}"
-    print_message(f"{files}; {plan.kept_files:,} equal; {len(preview.removals):,} to remove")
-    return 0
-
-
-def _print_result(result: SyncResult, seconds: float, output: str) -> None:
-    if output == "json":
-        print_json(
-            {
-                "moved": len(result.moved),
-                "bytes": result.bytes,
-                "kept": result.kept,
-                "removed": len(result.removed),
-                "seconds": round(seconds, 3),
-                "problems": [str(problem) for problem in result.problems],
-            }
-        )
-        return
-    print_problems(result.problems)
-    moved = f"{count_of(len(result.moved), 'file')} moved, {format_bytes(result.bytes)} in {seconds:.2f} s"
-    print_message(f"{moved}; {result.kept:,} equal; {len(result.removed):,} removed")
+    return run_sync(parse_dataset(source), parse_location(destination), options)

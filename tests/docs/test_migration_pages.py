@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import yaml
 
-from podferry.cli.dataset.sync import sync
 from podferry.webhook.injection.inject import InjectionOutcome, inject
 from podferry.webhook.pod.known_cache import KnownCache
 from podferry.webhook.pod.namespace import Namespace
@@ -49,15 +48,3 @@ def test_the_pods_of_the_paddle_job_read_from_the_cache(role: str) -> None:
     assert (decision.outcome, decision.problems) == (InjectionOutcome.INJECTED, ())
     assert f"--dataset-cache={CACHE.url}" in str(decision.patch)
     assert "/mnt/imagenet" in str(decision.patch)
-
-
-def test_the_arguments_of_the_cron_job_are_those_of_sync() -> None:
-    [job] = documents("from-paddle-operator.md", "CronJob")
-    pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    [container] = pod["containers"]
-    verb, subverb, *words = container["args"]
-    assert (verb, subverb) == ("dataset", "sync")
-    values = sync.make_context("sync", words).params
-    assert values["source"].startswith("bos://")
-    assert {str(values["secret_dir"])} == {one["mountPath"] for one in container["volumeMounts"]}
-    assert [one["name"] for one in pod["volumes"]] == [one["name"] for one in container["volumeMounts"]]

@@ -20,6 +20,8 @@ PLURALS = {
     "PersistentVolume": "/api/v1/{}persistentvolumes",
     "PersistentVolumeClaim": "/api/v1/{}persistentvolumeclaims",
     "Pod": "/api/v1/{}pods",
+    "Job": "/apis/batch/v1/{}jobs",
+    "CronJob": "/apis/batch/v1/{}cronjobs",
     "StatefulSet": "/apis/apps/v1/{}statefulsets",
     "Role": "/apis/rbac.authorization.k8s.io/v1/{}roles",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/{}rolebindings",
@@ -39,6 +41,8 @@ class LiveApi:
         asked: `METHOD PATH?QUERY` of each request.
         failure: The status of every answer, if it is set.
         on_patch: Called with each object that was patched.
+        authorizations: The header of this name of each request.
+        url: Where it listens.
         kubeconfig: The file that names the server.
     """
 
@@ -47,6 +51,8 @@ class LiveApi:
         self.objects: dict[str, Json] = {}
         self.holders: dict[str, Callable[[Json], tuple[int, bytes]]] = {}
         self.asked: list[str] = []
+        self.authorizations: list[str | None] = []
+        self.url = ""
         self.failure: int | None = None
         self.on_patch: Callable[[Json], None] = lambda _: None
 
@@ -110,6 +116,7 @@ def live_api(directory: Path) -> Iterator[LiveApi]:
         def respond(self) -> None:
             data = self.rfile.read(int(self.headers["Content-Length"] or 0))
             body = json.loads(data) if data else {}
+            api.authorizations.append(self.headers["Authorization"])
             status, answer = api.answer(self.command, self.path, body, self.headers["Podferry-Token"])
             self.send_response(status)
             self.send_header("Content-Length", str(len(answer)))
@@ -133,7 +140,8 @@ def live_api(directory: Path) -> Iterator[LiveApi]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}
+    api.url = f"http://127.0.0.1:{server.server_port}"
+    cluster = {"name": "c", "cluster": {"server": api.url}}
     context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
     content = {"clusters": [cluster], "contexts": [context], "users": [{"name": "u", "user": {}}]}
     kind = {"current-context": "x", "apiVersion": "v1", "kind": "Config"}

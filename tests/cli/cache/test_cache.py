@@ -1,7 +1,7 @@
 def test_its_verbs(podferry):
     said = podferry("cache", "--help")
     assert said.code == 0
-    for verb in ("create", "delete", "ls", "serve", "status"):
+    for verb in ("create", "delete", "job", "ls", "rmr", "serve", "status", "sync"):
         assert f"\n  {verb} " in said.out
 
 

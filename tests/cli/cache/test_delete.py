@@ -1,3 +1,5 @@
+import yaml
+
 from podferry.cli.cache import live_caches
 from podferry.contract.cache_api import HolderStatus
 from tests.cli.cache.conftest import say
@@ -28,6 +30,18 @@ def test_it_removes_what_create_has_made(podferry, api):
     said = podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig)
     assert said.code == 1
     assert "there is no cache digits in the namespace podferry" in said.err
+
+
+def test_its_jobs_go_with_it(podferry, api):
+    for words in (("warmup", "digits"), ("--schedule", "@daily", "clear", "digits")):
+        for document in yaml.safe_load_all(podferry("cache", "job", *words).out):
+            api.add(document)
+    said = podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig)
+    assert said.out.startswith(
+        "cronjob/podferry-cache-digits-clear removed\njob/podferry-cache-digits-warmup "
+    )
+    assert len(said.out.splitlines()) == len(REMOVED) + 2 * 4
+    assert any(one.startswith("DELETE") and "/jobs/" in one and "Background" in one for one in api.asked)
 
 
 def test_a_dry_run_changes_nothing(podferry, api):

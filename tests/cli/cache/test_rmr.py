@@ -65,15 +65,25 @@ def test_what_is_no_path_in_a_dataset(rmr, source, path):
     assert source.keys() == FILES.keys()
 
 
+def test_several_paths(rmr, source):
+    assert rmr("train", "train/a", "test", "--yes").err.startswith("removed: 3 files, 4 B")
+    assert source.keys() == {"d/training", "d/.podferry/sync/1"}
+
+
 def test_a_path_with_nothing(rmr, source):
-    assert "there is nothing at this path" in rmr("tra", "--yes").err
+    said = rmr("train", "tra", "est", "--yes")
+    assert said.code == 1
+    assert said.err.count("there is nothing at this path") == 2
+    assert source.keys() == FILES.keys()
+    assert rmr("train", "tra", "--yes", "--missing-ok").code == 0
+    assert source.keys() == FILES.keys() - {"d/train/a", "d/train/b/c"}
 
 
 @pytest.mark.parametrize(
     ("uri", "text"),
     [
         ("memory://rmr/d#sha256=" + "0" * 64 + "&bytes=1&files=1", "the dataset is frozen"),
-        ("https://example.org/d/", "nothing can be removed there"),
+        ("https://example.org/d/", "nothing can be changed there"),
         ("file:///etc/ssl", "the source is in the holders' pods, not here"),
     ],
 )

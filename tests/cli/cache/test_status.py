@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import yaml
 
 from podferry.contract.cache_api import HolderStatus
 from podferry.contract.errors import Problem
@@ -48,10 +49,15 @@ def test_wide_has_a_line_for_each_holder(podferry, kubeconfig):
     assert phases == {"one": "Ready", "two": "Failed", "three": "Pending"}
 
 
-def test_json_has_everything(podferry, kubeconfig):
-    said = podferry("cache", "status", "-o", "json", "--kubeconfig", kubeconfig)
-    [report] = json.loads(said.out)
-    assert [one["pod"] for one in report["holders"]] == ["one", "two", "three"]
+@pytest.mark.parametrize(("output", "load"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_json_and_yaml_have_everything(podferry, kubeconfig, output, load):
+    said = podferry("cache", "status", "-o", output, "--kubeconfig", kubeconfig)
+    [report] = load(said.out)
+    assert (report["phase"], report["ready"], report["wanted"]) == ("PartialReady", 1, 3)
+    assert (report["total_bytes"], report["cached_bytes"], report["source"]) == (2048, 2048, "s3://b/c")
+    holders = [(one["pod"], one["node"], one["phase"], one["cached_bytes"]) for one in report["holders"]]
+    assert holders == [("one", "n1", "Ready", 2048), ("two", "n2", "Failed", 0), ("three", "", "Pending", 0)]
+    assert report["holders"][0]["status"]["complete"] == ["s3://b/c"]
 
 
 def test_no_cache_is_an_error(podferry, kubeconfig):

@@ -1,0 +1,102 @@
+import pytest
+import yaml
+
+from podferry.cli.cache.job import VERBS
+from podferry.cli.dataset.sync import sync as copy
+
+SAMPLE_JOB = """
+apiVersion: batch.paddlepaddle.org/v1alpha1
+kind: SampleJob
+metadata: {name: nightly, namespace: paddle-system}
+spec:
+  type: sync
+  sampleSetRef: {name: imagenet}
+  secretRef: {name: store}
+  syncOptions: {source: s3://a/b, threads: 4}
+"""
+
+
+@pytest.fixture
+def job(podferry):
+    return lambda *words, **more: podferry("cache", "job", *words, **more)
+
+
+def rendered(said):
+    assert said.code == 0, said
+    *_, last = yaml.safe_load_all(said.out)
+    return last
+
+
+def args(workload):
+    return workload["spec"]["template"]["spec"]["containers"][0]["args"]
+
+
+def test_a_verb_with_its_own_options(job):
+    found = rendered(job("--image", "mine", "warmup", "digits", "-n", "team", "--timeout", "60"))
+    assert (found["kind"], found["metadata"]["namespace"]) == ("Job", "team")
+    assert args(found) == ["cache", "warmup", "digits", "-n", "team", "--timeout", "60"]
+    assert found["spec"]["template"]["spec"]["containers"][0]["image"] == "mine"
+
+
+def test_a_removal_can_be_repeated(job):
+    assert "--missing-ok" in args(rendered(job("rmr", "digits", "a", "--yes")))
+    assert "--missing-ok" not in args(rendered(job("rmr", "digits", "a")))
+
+
+def test_a_schedule(job):
+    assert rendered(job("--schedule", "0 3 * * 1-5", "clear", "digits"))["kind"] == "CronJob"
+    assert "not a schedule" in job("--schedule", "daily", "clear", "digits").err
+
+
+def test_a_sample_job_and_options_that_replace_what_it_says(job, tmp_path):
+    (tmp_path / "job.yaml").write_text(SAMPLE_JOB)
+    said = job("-f", tmp_path / "job.yaml", "--workers", "3", "--secret", "other")
+    found = rendered(said)
+    assert (found["metadata"]["name"], found["spec"]["completions"]) == ("nightly", 3)
+    assert args(found)[:4] == ["cache", "sync", "imagenet", "--namespace=paddle-system"]
+    assert args(found)[-2:] == ["--secret-dir=/podferry/secret", "--shard=$(JOB_COMPLETION_INDEX)/3"]
+    assert "secretName: other" in said.out
+    assert "spec.syncOptions.threads is ignored" in said.err
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"type": "warmup"},
+        {"type": "clear"},
+        {"type": "rmr", "rmrOptions": {"paths": ["/a", "b"]}},
+        {"type": "sync", "syncOptions": {"source": "s3://a/b", "delete-dst": True, "include": "*.jpg"}},
+        {"type": "sync", "syncOptions": {"source": "s3://a.s3.x.amazonaws.com/b", "destination": "bos://c"}},
+    ],
+)
+def test_each_sample_job_has_arguments_that_its_verb_takes(job, tmp_path, spec):
+    document = yaml.safe_load(SAMPLE_JOB)
+    document["spec"] = {"sampleSetRef": {"name": "imagenet"}, **spec}
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(document))
+    group, verb, *words = args(rendered(job("-f", tmp_path / "job.yaml")))
+    command = copy if group == "dataset" else VERBS[verb]
+    assert command.make_context(verb, words).params
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ((), "either VERB and NAME, or --filename"),
+        (("status",), "There is no verb 'status' to run as a Job"),
+        (("warmup",), "Missing argument 'NAME'"),
+        (("warmup", "digits", "--node", "n"), "No such option"),
+        (("clear", "digits", "--kubeconfig", "x"), "--kubeconfig means nothing in the cluster"),
+        (("rmr", "digits", "a", "--secret-dir", "/x"), "Give --secret before the verb"),
+        (("sync", "digits", "s3://a/b", "--shard", "0/2"), "Give --workers before the verb"),
+        (
+            ("--workers", "2", "--to-secret", "s", "clear", "digits"),
+            "--to-secret: only a sync has two places",
+        ),
+        (("--workers", "2", "sync", "digits", "s3://a/b", "--unpack"), "unpacked by one process"),
+    ],
+)
+def test_what_is_no_job(job, words, text):
+    said = job(*words)
+    assert said.code != 0
+    assert text in said.err
+    assert said.out == ""
