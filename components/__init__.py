@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from podferry.components.checkpoints.verify_checkpoint.task import verify_checkpoint
     from podferry.components.data.cache.task import cache
     from podferry.components.data.dataset.task import dataset
+    from podferry.components.data.node_cache.task import clear_cache, remove_from_cache, warmup_cache
     from podferry.components.data.prepare.prepared import Prepared, prepared
     from podferry.components.data.prepare.task import prepare
     from podferry.components.data.sync.task import sync
@@ -30,6 +31,7 @@ __all__ = [
     "Ferry",
     "Prepared",
     "cache",
+    "clear_cache",
     "dataset",
     "ferry",
     "gpu_train",
@@ -37,12 +39,14 @@ __all__ = [
     "paddle_job",
     "prepare",
     "prepared",
+    "remove_from_cache",
     "restore_point",
     "sync",
     "train",
     "train_component",
     "train_job",
     "verify_checkpoint",
+    "warmup_cache",
     "why",
 ]
 
@@ -50,6 +54,7 @@ MODULES = {
     "Ferry": "podferry.trainer",
     "Prepared": "podferry.components.data.prepare.prepared",
     "cache": "podferry.components.data.cache.task",
+    "clear_cache": "podferry.components.data.node_cache.task",
     "dataset": "podferry.components.data.dataset.task",
     "ferry": "podferry.trainer",
     "gpu_train": "podferry.components.training.gpu_train.task",
@@ -57,12 +62,14 @@ MODULES = {
     "paddle_job": "podferry.components.training.paddle_job.task",
     "prepare": "podferry.components.data.prepare.task",
     "prepared": "podferry.components.data.prepare.prepared",
+    "remove_from_cache": "podferry.components.data.node_cache.task",
     "restore_point": "podferry.components.checkpoints.restore_point.task",
     "sync": "podferry.components.data.sync.task",
     "train": "podferry.components.training.train.task",
     "train_component": "podferry.components.training.train.component",
     "train_job": "podferry.components.training.train_job.task",
     "verify_checkpoint": "podferry.components.checkpoints.verify_checkpoint.task",
+    "warmup_cache": "podferry.components.data.node_cache.task",
     "why": "podferry.components.diagnosis.why.task",
 }
 """The module that defines each public name."""

@@ -125,7 +125,9 @@ CHECKS: Mapping[str, Callable[[str, Any], Iterator[Problem]]] = MappingProxyType
         **dict.fromkeys(PARSERS, text_problems),
         **dict.fromkeys(("parameters", "trainer", "spec", "worker", "servers"), _mapping_problems),
         **dict.fromkeys(LEAST, _count_problems),
-        **dict.fromkeys(("any_run", "full", "allow_doubtful", "delete", "size_only"), _flag_problems),
+        **dict.fromkeys(
+            ("any_run", "full", "allow_doubtful", "delete", "size_only", "empty", "force"), _flag_problems
+        ),
         "command": _command_problems,
         "lineages": _lineages_problems,
     }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from podferry.cache.manifests.cache_spec import parse_cache_name
 from podferry.contract.annotation_keys import KEYS
 from podferry.contract.annotation_values import (
     SUBDOMAIN,
@@ -19,6 +20,7 @@ from podferry.contract.annotation_values import (
 )
 from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.file_names import name_problem
 from podferry.contract.selection import parse_globs
 
 Parser = Callable[[str], object]
@@ -38,6 +40,15 @@ def _parse_name(text: str) -> str:
     return text
 
 
+def _parse_paths(text: str) -> tuple[str, ...]:
+    paths = tuple(filter(None, text.splitlines()))
+    problems = (name_problem(path.rstrip("/")) for path in paths)
+    InvalidSpec.raise_any(one for one in problems if one is not None)
+    if not paths:
+        raise InvalidSpec.of("no path", repr(text), "Write paths relative to the source, one a line")
+    return paths
+
+
 PARSERS: Mapping[str, Parser] = MappingProxyType(
     {
         **dict.fromkeys(("uri", "reference", "source"), parse_reference),
@@ -50,7 +61,9 @@ PARSERS: Mapping[str, Parser] = MappingProxyType(
             ("endpoint", "to_endpoint", "source_endpoint", "destination_endpoint"), parse_endpoint
         ),
         **dict.fromkeys(("region", "to_region", "source_region", "destination_region"), parse_region),
-        **dict.fromkeys(("runtime", "target"), _parse_name),
+        **dict.fromkeys(("runtime", "target", "namespace", "node"), _parse_name),
+        "cache": parse_cache_name,
+        "paths": _parse_paths,
         "lineage": parse_lineage,
         "medium": KEYS["medium"].parse,
         "unpack": KEYS["unpack"].parse,
@@ -58,7 +71,12 @@ PARSERS: Mapping[str, Parser] = MappingProxyType(
     }
 )
 """How the steps' arguments are parsed: the same name means the same in all steps."""
-REQUIRED = frozenset({"uri", "reference", "source", "to", "destination", "image", "runtime", "target"})
+REQUIRED = frozenset(
+    {
+        *("uri", "reference", "source", "to", "destination", "image", "runtime", "target"),
+        *("cache", "namespace", "paths"),
+    }
+)
 """Arguments for which an empty text is an error; for the others it means that they are not given."""
 
 

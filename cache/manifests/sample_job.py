@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -151,9 +151,7 @@ def _missing(values: Mapping[str, Any]) -> Iterator[Problem]:
 def _job(found: Found) -> SampleJob:
     values = found.values
     namespace, cache = values.get("namespace", NAMESPACE), values["cache"]
-    words = {"sync": _sync_words, "rmr": _rmr_words, "clear": lambda _: ("--empty",)}.get(
-        values["type"], lambda _: ()
-    )(values)
+    words = WORDS[values["type"]](values)
     verb = "copy" if "destination" in values and values["type"] == "sync" else values["type"]
     command = ("dataset", "sync") if verb == "copy" else ("cache", verb, cache, f"--namespace={namespace}")
     secret = values["secret"][0] if "secret" in values else None
@@ -176,3 +174,12 @@ def _sync_words(values: Mapping[str, Any]) -> tuple[str, ...]:
 def _rmr_words(values: Mapping[str, Any]) -> tuple[str, ...]:
     # JuiceFS's paths begin at the root of its volume, which is the source here.
     return *(path.lstrip("/") for path in values["paths"]), "--yes", "--missing-ok"
+
+
+WORDS: Mapping[str, Callable[[Mapping[str, Any]], tuple[str, ...]]] = {
+    "sync": _sync_words,
+    "warmup": lambda _: (),
+    "clear": lambda _: ("--empty",),
+    "rmr": _rmr_words,
+}
+"""What follows the verb and the cache."""

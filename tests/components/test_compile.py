@@ -19,11 +19,21 @@ import yaml
 from google.protobuf import json_format
 from kfp import dsl
 
-from podferry.components import RENAMED, cache, dataset, prepare, restore_point, sync, verify_checkpoint
+from podferry.components import (
+    RENAMED,
+    cache,
+    dataset,
+    prepare,
+    remove_from_cache,
+    restore_point,
+    sync,
+    verify_checkpoint,
+)
 from podferry.components.checkpoints.restore_point import component as restore_component
 from podferry.components.checkpoints.verify_checkpoint import component as verify_component
 from podferry.components.data.cache import component as cache_component
 from podferry.components.data.dataset import component as dataset_component
+from podferry.components.data.node_cache import component as node_cache_component
 from podferry.components.data.prepare import component as prepare_component
 from podferry.components.data.sync import component as sync_component
 from podferry.components.diagnosis.why import component as why_component
@@ -38,6 +48,7 @@ COMPONENTS = Path(__file__).parents[2] / "components"
 COMPILED = {
     "dataset": dataset_component.dataset,
     "cache": cache_component.cache,
+    "cache_verb": node_cache_component.cache_verb,
     "prepare": prepare_component.prepare,
     "sync": sync_component.sync,
     "verify_checkpoint": verify_component.verify_checkpoint,
@@ -76,6 +87,7 @@ STEPS: dict[str, Callable[..., Any]] = {
     "cache": lambda **keywords: cache("s3://a/b", dataset_size="1Gi", **keywords),
     "prepare": lambda **keywords: prepare("s3://a/b", ["true"], to="s3://a/c", **keywords),
     "sync": lambda **keywords: sync("s3://a/b", "s3://a/c", **keywords),
+    "cache-verb": lambda **keywords: remove_from_cache("digits", ["a"], **keywords),
     "verify-checkpoint": lambda **keywords: verify_checkpoint("s3://a/b", lineages="one", **keywords),
 }
 """Every step that looks at the outside, by its task's name."""
