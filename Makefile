@@ -15,7 +15,7 @@ IMAGE ?= podferry:0.1.0-python3.12
 EXTRAS ?= webhook,kfp,hdfs,oss,sftp
 WRITERS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podferry/writers
 
-.PHONY: help demo examples image test check test-servers test-writers test-kfp test-cluster e2e faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews bench-sources bench-batches bench-cache installed typing clean
+.PHONY: help demo examples image test check test-servers test-writers test-kfp test-cluster e2e e2e-two-nodes faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews bench-sources bench-batches bench-cache installed typing clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | column -t -s '|'
@@ -72,6 +72,9 @@ $(WRITERS)/.installed: tests/writers/requirements.txt
 
 e2e: $(STAMP)servers ## run everything on a real Kubernetes with a real S3 server
 	$(BIN)/pytest -m e2e $(ONLY) tests/e2e
+
+e2e-two-nodes: $(STAMP)servers ## run a cache on a real Kubernetes with two nodes
+	$(BIN)/pytest -m two_nodes tests/e2e/test_two_nodes.py
 
 cluster: $(BIN)/python ## start a real Kubernetes unless it is running
 	$(BIN)/python -m tests.cluster up

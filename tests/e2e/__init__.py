@@ -7,6 +7,7 @@ manifests          pods and Jobs as plain JSON
 outcome            the outcome of a pod or a Job: phases, exit codes, messages, logs
 bucket             objects of the test's own in the store, and podferry's verbs on them
 store_proxy        another endpoint of the store, which holds and slows requests; proxy.py is its process
+two_nodes          a cache on a cluster of two nodes, its source counted
 scenarios          what happens to several pods in parallel
 kfp_pods           KFP's pods, recorded or in that shape
 pipeline_run       a compiled pipeline whose steps run in such pods; example_data.py is for the examples

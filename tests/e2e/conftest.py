@@ -28,7 +28,8 @@ HERE = Path(__file__).parent
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in (item for item in items if HERE in item.path.parents):
-        item.add_marker(pytest.mark.e2e)
+        if item.get_closest_marker("two_nodes") is None:  # these have a cluster and a command of their own
+            item.add_marker(pytest.mark.e2e)
         # Fixtures do not count: the first run builds Kubernetes, an S3 server and images, in minutes.
         item.add_marker(pytest.mark.timeout(patient(180), func_only=True))
 

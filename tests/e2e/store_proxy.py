@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import socket
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -25,10 +27,17 @@ class StoreProxy:
         endpoint: Its URL, for pods.
     """
 
-    def __init__(self, host: str, server: Server, rules: Path) -> None:
-        self._server, self._rules = server, rules
-        port = wait_until("the proxy to listen", lambda: re.search(r"port (\d+)", server.output), 20)[1]
-        self.endpoint = f"http://{host}:{port}"
+    def __init__(self, cluster: Cluster, server: Server, rules: Path) -> None:
+        self._cluster, self._server, self._rules = cluster, server, rules
+        listens = re.compile(r"counts (\d+)\nport (\d+)\n")
+        found = wait_until("the proxy to listen", lambda: listens.search(server.output), 20)
+        self.endpoint = f"http://{cluster.host_address}:{found[2]}"
+        self._counts = cluster.host_address, int(found[1])
+
+    def sent(self) -> Counter[str]:
+        """The bytes that the store has sent so far, heads and lists included, by the client's address."""
+        with self._cluster.network(), socket.create_connection(self._counts) as connection:
+            return Counter(json.load(connection.makefile()))
 
     def hold(self, *globs: str) -> None:
         """Hold requests whose line matches (`PUT /e2e/checkpoints/*`); release those held before."""
@@ -41,6 +50,10 @@ class StoreProxy:
     def release(self) -> None:
         """Let everything pass."""
         _write(self._rules, (), None)
+
+    def stop(self) -> None:
+        """Refuse connections from now on."""
+        self._server.stop()
 
     def until_held(self, text: str = "", timeout: float = 120.0) -> None:
         """Wait until a request is held whose line contains a text."""
@@ -60,7 +73,7 @@ def store_proxy(cluster: Cluster, bucket: Bucket, *held: str) -> Iterator[StoreP
         _write(rules, held, None)
         command = [sys.executable, str(PROXY), cluster.host_address, str(port), str(rules)]
         with cluster.run_in_network(command) as server:
-            yield StoreProxy(cluster.host_address, server, rules)
+            yield StoreProxy(cluster, server, rules)
 
 
 def _write(rules: Path, held: tuple[str, ...], rate: int | None) -> None:
