@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import subprocess
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.install import IMAGE
+from tests.e2e.install import IMAGE, NAMESPACE, SELECTOR
 from tests.e2e.manifests import PREFIX, UNPRIVILEGED, Object, container, job, pod
 from tests.e2e.namespace import STORE_SECRET, Namespace
 from tests.e2e.site import RESTRICTED, Site
@@ -89,12 +90,28 @@ def create(namespace: Namespace, source: str, *more: str) -> str:
 
 
 def wait_for_webhook(namespace: Namespace, probe: Object, address: str) -> None:
-    """Wait until pods get the cache; before, its name is unknown and the pod refused."""
+    """Wait until pods get the cache; before, its name is unknown and the pod refused.
 
-    def knows() -> bool:
-        return f"--dataset-cache=http://{address}:8091" in namespace.try_create(probe).output
+    Each replica of the webhook lists caches by itself: each one is asked, by way of the API server.
+    """
+    replicas = namespace.cluster.get("pods", "-n", NAMESPACE, SELECTOR)["items"]
+    asked = {
+        "uid": "probe",
+        "kind": {"group": "", "version": "v1", "kind": "Pod"},
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "namespace": namespace.name,
+        "operation": "CREATE",
+        "object": probe,
+    }
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
 
-    namespace.until("the webhook to know the cache", knows, 60)
+    def knows(replica: Object) -> bool:
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods/https:{replica['metadata']['name']}:8443/proxy/mutate"
+        said = namespace.kubectl("create", "--raw", path, "-f", "-", stdin=json.dumps(review))
+        patch = base64.b64decode(json.loads(said)["response"].get("patch", ""))
+        return f"--dataset-cache=http://{address}:8091".encode() in patch
+
+    namespace.until("the webhook to know the cache", lambda: all(map(knows, replicas)), 60)
 
 
 def test_pods_start_from_the_cache_alone(site: Site, restricted: Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Pods train from a JuiceFS volume behind a claim, copied and mounted, and commit to it.
+"""Pods train from a JuiceFS volume behind a claim, copied, mounted and by a cache, and commit to it.
 
 JuiceFS is mounted by hand on the node, behind a hostPath volume: its CSI driver is an image of a registry.
 """
@@ -15,12 +15,13 @@ import pytest
 from tests.cluster.node import Node
 from tests.cluster.process import run
 from tests.e2e.claims import CLAIM, claim, volume
-from tests.e2e.manifests import container, job, podferry_annotations
+from tests.e2e.manifests import container, job, pod, podferry_annotations
 from tests.e2e.namespace import Namespace
 from tests.e2e.site import Site
-from tests.e2e.test_cache import FILES, TRAIN
+from tests.e2e.test_cache import FILES, TRAIN, bindings, create, reported, wait_for_webhook
 from tests.support.juicefs import format_volume, mounted
 
+__all__ = ["bindings"]
 SOURCE = f"pvc://{CLAIM}/set"
 CHECKPOINT = (
     TRAIN
@@ -91,3 +92,15 @@ def test_a_pod_copies_a_set_and_commits_and_another_one_mounts_it(team: Namespac
     sharing = podferry_annotations(dataset=SOURCE, mode="share")
     outcome = team.run(job("share", container(script=MOUNTED), annotations=sharing), 120)
     assert outcome.succeeded, outcome
+
+
+def test_a_cache_holds_what_is_behind_a_claim(site: Site, team: Namespace) -> None:
+    address = create(team, SOURCE, "--size", "32Mi")
+    annotations = podferry_annotations(dataset="digits", dataset_size="32Mi")
+    wait_for_webhook(team, pod("probe", container(script=TRAIN), annotations=annotations), address)
+    outcome = team.run(job("train", container(script=TRAIN), annotations=annotations), 120)
+    assert outcome.succeeded, outcome
+    [report] = reported(site, team)
+    status = report["holders"][0]["status"]
+    total = sum(map(len, FILES.values()))
+    assert status["datasets"][0]["bytes_done"] == status["served_bytes"] == total
