@@ -55,9 +55,14 @@ def checked(response: StoreResponse) -> StoreResponse:
         return response
     error = S3ResponseError(response)
     leads_elsewhere = 300 <= response.status < 400 and "Location" in response.headers
-    if response.status in PAGE_STATUSES and is_html(response.headers.get("Content-Type", "")):
+    if response.status in PAGE_STATUSES and _has_page(response):
         raise NotFromS3(response)
     raise RedirectedAway(response) if leads_elsewhere and not (error.error_code or error.region) else error
+
+
+def _has_page(response: StoreResponse) -> bool:
+    """Whether there is a page to see: a response to HEAD has none, and moto gives it the type of one."""
+    return bool(response.text) and is_html(response.headers.get("Content-Type", ""))
 
 
 def excerpt(response: StoreResponse) -> str:

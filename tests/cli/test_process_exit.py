@@ -67,9 +67,9 @@ def all_verbs(group, *path):
         yield from all_verbs(verb, *path, name) if isinstance(verb, click.Group) else [(*path, name)]
 
 
-LOCAL = {("run",), ("cache", "serve"), ("cache", "create"), ("cache", "rmr")}
+LOCAL = {("run",), ("cache", "serve"), ("cache", "create"), ("cache", "rmr"), ("cache", "sync")}
 """Take an endpoint: the first is in the list with a command, the second waits for its store, the third only
-prints, the last asks a cluster first."""
+prints, the last two ask a cluster first."""
 
 
 def _command(path):
