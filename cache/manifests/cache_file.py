@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from podferry.cache.manifests.cache_spec import parse_cache_name, parse_node_directory
+from podferry.cache.manifests.cache_spec import parse_cache_name, parse_node_directory, parse_rate
 from podferry.cache.manifests.document_table import (
     Found,
     Key,
@@ -59,6 +59,7 @@ SPEC: Table = {
     "readers": Key("readers", parse_strings),
     "medium": Key("medium", text(_parse_medium)),
     "shared": Key("shared", text(parse_node_directory)),
+    "maxRate": Key("max_rate", text(parse_rate)),
     "image": Key("image", text(str)),
     "secret": Key("secret", text(parse_secret)),
     "endpoint": Key("endpoint", text(parse_endpoint)),

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from podferry.contract.annotation_values import parse_size
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.spec import Access, DatasetSpec, FerrySpec, Medium, Unpack
 
@@ -15,6 +16,8 @@ NO_LABELS: Mapping[str, str] = {}
 NO_AFFINITY: Mapping[str, Any] = {}
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 """As a dataset's name in annotations, with room for `podferry-cache-` and the pods' numbers."""
+MIN_RATE = 1 << 20
+"""Bytes a second that holders take together: a range of 8 MiB takes 8 s then."""
 
 
 def parse_cache_name(text: str) -> str:
@@ -30,6 +33,14 @@ def parse_node_directory(text: str) -> str:
     if not text.startswith("/") or ".." in text.split("/"):
         raise InvalidSpec.of("not an absolute directory", repr(text), "Write one such as /var/lib/podferry")
     return text.rstrip("/")
+
+
+def parse_rate(text: str) -> int:
+    """Parse bytes a second, such as `200Mi`; at least `MIN_RATE`."""
+    rate = parse_size(text)
+    if rate < MIN_RATE:
+        raise InvalidSpec.of("too few bytes a second", repr(text), "Write 1Mi or more")
+    return rate
 
 
 class CacheSpec(msgspec.Struct, frozen=True):
@@ -50,6 +61,7 @@ class CacheSpec(msgspec.Struct, frozen=True):
         medium: Memory or disk.
         shared: A directory of the nodes with the mounts `stage` and `read`, for readers without a copy; empty
             to keep the dataset in the holders' own volumes.
+        max_rate: Bytes a second that all holders together take from the source; None for as many as arrive.
     """
 
     name: str
@@ -65,6 +77,7 @@ class CacheSpec(msgspec.Struct, frozen=True):
     access: Access = Access()
     medium: Medium = Medium.MEMORY
     shared: str = ""
+    max_rate: int | None = None
 
     @property
     def object_name(self) -> str:

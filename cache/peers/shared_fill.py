@@ -113,6 +113,9 @@ class SharedFill:
 
     async def _claim(self, parts: Sequence[FilePart]) -> None:
         self._log.claim(parts)
+        limit, digest = self._planned.job.limit, self._log.manifest.digest
+        if limit is not None:
+            limit.sharers = 1 + sum(peer.view.digest == digest for peer in self._peers.live())
         await self._fetch(parts, self._planned.source)
 
     async def _take(self, peer: str, parts: Sequence[FilePart]) -> None:

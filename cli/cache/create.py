@@ -10,7 +10,7 @@ import click
 import yaml
 
 from podferry.cache.manifests.cache_file import CacheFile, read_cache_file
-from podferry.cache.manifests.cache_spec import CacheSpec, parse_cache_name, parse_node_directory
+from podferry.cache.manifests.cache_spec import CacheSpec, parse_cache_name, parse_node_directory, parse_rate
 from podferry.cache.manifests.manifests import manifests
 from podferry.cache.manifests.shared_volumes import sharing_namespaces
 from podferry.cache.manifests.source_problems import source_problems
@@ -77,6 +77,12 @@ def _parse_label(text: str) -> tuple[str, str]:
     metavar="DIRECTORY",
     type=ParsedParam("DIRECTORY", parse_node_directory),
     help="Readers use the files in place: the nodes have the mounts DIRECTORY/stage and DIRECTORY/read.",
+)
+@click.option(
+    "--max-rate",
+    metavar="SIZE",
+    type=ParsedParam("SIZE", parse_rate),
+    help="Bytes a second that all holders together take from the source, such as 200Mi.",
 )
 @click.option("--image", help=f"Image of the holders.  [default: {IMAGE}]")
 @click.option("--secret", help="Secret with the source's credentials, in the holders' namespace.")

@@ -17,12 +17,13 @@ import msgspec
 from podferry.cache.holder.holder import run_holder
 from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.holder.readers import Readers, token_subject
+from podferry.cache.manifests.cache_spec import parse_rate
 from podferry.cache.shared_stage.lock_server import serving_locks
 from podferry.cache.shared_stage.place import SharedPlace
 from podferry.cache.shared_stage.shared_stage import SharedStage
 from podferry.cli.cache.peer_options import PeerOptions, make_peers, peer_options, take_peer_options
 from podferry.cli.options.log_options import log_options
-from podferry.cli.options.param_types import DIRECTORY
+from podferry.cli.options.param_types import DIRECTORY, ParsedParam
 from podferry.cli.options.store_options import access_options
 from podferry.contract.cache_api import PORT
 from podferry.contract.errors import InvalidSpec, Problem, Refused
@@ -30,6 +31,7 @@ from podferry.contract.spec import Unpack
 from podferry.sidecar.config.local_path import ensure_dir, sibling_dir
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.sidecar.fetch.rate_limit import RateLimit
 from podferry.sidecar.launch.local_spec import local_spec
 from podferry.sidecar.runtime.log_setup import configure_logs
 from podferry.webhook.cluster.kube import KubeClient, cluster_session, in_cluster_url
@@ -56,6 +58,12 @@ MakeStage = Callable[[PeerOptions, KubeClient | None], HolderStage]
     type=DIRECTORY,
     help="Readers of this machine use the files in place: VIEW is a read-only mount of DIRECTORY.",
 )
+@click.option(
+    "--max-rate",
+    metavar="SIZE",
+    type=ParsedParam("SIZE", parse_rate),
+    help="Bytes a second that all holders of the dataset together take from its source, such as 200Mi.",
+)
 @peer_options
 @access_options
 @log_options
@@ -73,7 +81,9 @@ def serve(log_level: str, log_format: str | None, **options: Any) -> None:
     peers = take_peer_options(options)
     directory, view, secret_dir = (options.pop(name) for name in ("directory", "shared", "secret_dir"))
     place = None if view is None else _shared_place(Path(directory), view)
-    make_stage = _stage_maker(options.pop("uri"), directory, secret_dir, options, place)
+    max_rate = options.pop("max_rate")
+    limit = RateLimit(max_rate) if max_rate else None
+    make_stage = _stage_maker(options.pop("uri"), directory, secret_dir, options, place, limit)
     asyncio.run(_serve(make_stage, (host, port), namespaces, peers))
 
 
@@ -96,7 +106,12 @@ def _shared_place(directory: Path, view: Path) -> SharedPlace:
 
 
 def _stage_maker(
-    uri: str, directory: str, secret_dir: Path | None, access: dict[str, Any], place: SharedPlace | None
+    uri: str,
+    directory: str,
+    secret_dir: Path | None,
+    access: dict[str, Any],
+    place: SharedPlace | None,
+    limit: RateLimit | None,
 ) -> MakeStage:
     settings = {"dataset": uri, "dataset_path": directory if place is None else str(place.files), **access}
     [spec] = local_spec(settings, [], Path()).datasets
@@ -106,7 +121,7 @@ def _stage_maker(
     placement = DatasetPlacement(root, sibling_dir(root) if place is None else place.private, secret_dir)
 
     def job() -> DatasetJob:
-        return DatasetJob(spec, placement, PrefetchSettings())
+        return DatasetJob(spec, placement, PrefetchSettings(), limit=limit)
 
     def stage(peers: PeerOptions, client: KubeClient | None) -> HolderStage:
         source = str(spec.parsed.uri)

@@ -33,6 +33,7 @@ from podferry.sidecar.fetch.fetcher import Fetcher
 from podferry.sidecar.fetch.partial_file import count_partial_bytes
 from podferry.sidecar.fetch.plan import plan_fetch
 from podferry.sidecar.fetch.range_reader import FetchContext
+from podferry.sidecar.fetch.rate_limit import RateLimit
 from podferry.sidecar.fetch.source import FetchSource
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.staging.volume_capacity import measure
@@ -78,8 +79,9 @@ class DatasetJob:
         placement: DatasetPlacement,
         settings: PrefetchSettings,
         notify: Callable[[], None] = lambda: None,
+        limit: RateLimit | None = None,
     ) -> None:
-        self.spec, self.settings = spec, settings
+        self.spec, self.settings, self.limit = spec, settings, limit
         self.status = DatasetStatus(uri=spec.reference, path=spec.path, name=spec.name)
         self.progress = ProgressLog(self.status, placement.directory)
         self.staging = StagingDir(placement.directory, placement.ownership, file_mode=spec.file_mode)
@@ -216,7 +218,7 @@ class PlannedDataset(msgspec.Struct, frozen=True):
     @property
     def source(self) -> FetchSource:
         """Where the files come from."""
-        return self._dataset.source
+        return msgspec.structs.replace(self._dataset.source, limit=self.job.limit)
 
     async def fetch(self, *, log_progress: bool = True) -> None:
         """Fill the staging directory.

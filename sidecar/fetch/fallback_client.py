@@ -10,6 +10,7 @@ from podferry.contract.errors import Corrupt
 from podferry.contract.manifest import Entry
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.range_checksums import mismatch
+from podferry.sidecar.fetch.rate_limit import RateLimit
 from podferry.sidecar.fetch.sinks import Job, ObjectJob
 from podferry.sidecar.runtime.retry import retry
 from podferry.sidecar.state.transfer_counters import TransferCounters
@@ -29,10 +30,17 @@ class RetryingReader:
         store: Holds the objects.
         settings: Number of times that a request is sent, or for how long.
         counters: Count bytes and retries.
+        limit: Of the bytes; None for as many as arrive.
     """
 
-    def __init__(self, store: Store, settings: PrefetchSettings, counters: TransferCounters) -> None:
-        self._store, self._settings, self._counters = store, settings, counters
+    def __init__(
+        self,
+        store: Store,
+        settings: PrefetchSettings,
+        counters: TransferCounters,
+        limit: RateLimit | None = None,
+    ) -> None:
+        self._store, self._settings, self._counters, self._limit = store, settings, counters, limit
 
     async def fetch_verified(self, job: Job) -> memoryview:
         """A job's bytes, fetched again until they match their checksum; raises `Corrupt` if they never do."""
@@ -53,7 +61,9 @@ class RetryingReader:
         Raises `Changed`, `NotFound` or `Corrupt` if it is no longer what was listed, and `TemporaryError` if
         the store did not answer, after all attempts.
         """
-        data = await self._retried(lambda: self._store.read(entry.name, start, length, entry.tag, entry.size))
+        data = await self._retried(
+            length, lambda: self._store.read(entry.name, start, length, entry.tag, entry.size)
+        )
         if len(data) != length:
             measured = f"{len(data)} bytes from {start}, {length} were requested"
             raise Corrupt.of(f"the store sent a wrong length of {entry.name}", measured)
@@ -65,16 +75,18 @@ class RetryingReader:
     ) -> None:
         """As `fetch`, but `receive` takes the bytes, from the first one again after a failure."""
         wanted = entry.name, start, length, entry.tag, entry.size
-        await self._retried(lambda: store.stream(*wanted, receive))
+        await self._retried(length, lambda: store.stream(*wanted, receive))
         self._counters.bytes += length
 
-    async def _retried(self, read: Callable[[], Coroutine[object, object, T]]) -> T:
+    async def _retried(self, length: int, read: Callable[[], Coroutine[object, object, T]]) -> T:
         sent = 0
 
         async def counted() -> T:
             nonlocal sent
             self._counters.retries += sent > 0
             sent += 1
+            if self._limit is not None:
+                await self._limit.take(length)
             return await read()
 
         return await retry(self._settings.attempts, counted, self._settings.patience_seconds)

@@ -59,8 +59,10 @@ class Fetcher:
         self._plan, self._source, self._stage, self._settings = plan, source, stage, settings
         self._counters = counters = counters or TransferCounters()
         self._builder = source.store.request_builder
-        self._reader = RetryingReader(source.store, settings, counters)
-        self._repairer = RetryingReader(source.origin or source.store, settings, counters)
+        self._reader = RetryingReader(source.store, settings, counters, source.limit)
+        self._repairer = RetryingReader(source.origin or source.store, settings, counters, source.limit)
+        # What a pool fetches from elsewhere than the origin takes nothing from it.
+        self._limit = source.limit if source.origin is None else None
         # With pools, half of the bytes in flight are theirs.
         self._semaphore = ByteSemaphore(settings.buffer_bytes // (1 if self._builder is None else 2))
         self._fallback: asyncio.Queue[Job | RangedFile | None] = asyncio.Queue()
@@ -106,7 +108,7 @@ class Fetcher:
         self._files.expect(heads)
 
     async def _run_pools(self, builder: RequestBuilder) -> None:
-        await self._pools.run(JobQueue(builder, self._files.jobs, self._fall_back))
+        await self._pools.run(JobQueue(builder, self._files.jobs, self._fall_back, self._limit))
         self._fallback.put_nowait(None)
 
     def _fall_back(self, job: Any, reason: UnexpectedResponse) -> None:

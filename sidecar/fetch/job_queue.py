@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from podferry.contract.errors import FerryError
+from podferry.sidecar.fetch.rate_limit import RateLimit
 from podferry.storage.http.connection import GetJob, body_bytes
 from podferry.storage.http.response_head import UnexpectedResponse
 from podferry.storage.request_builder import RequestBuilder
 
+CLOSED = "the pool has closed"
 BATCH_JOBS = 128
 """Large enough to make preparing them cheap, small enough to share."""
 BATCH_BYTES = 32 << 20
@@ -24,6 +26,7 @@ class JobQueue:
         builder: Builds their requests.
         jobs: All of them; the iterator may be shared.
         on_fall_back: Called with each job that is for the store's own client.
+        limit: Of the bytes that the jobs request; None for as many as arrive.
     """
 
     def __init__(
@@ -31,16 +34,27 @@ class JobQueue:
         builder: RequestBuilder,
         jobs: Iterator[Any],
         on_fall_back: Callable[[Any, UnexpectedResponse], None],
+        limit: RateLimit | None = None,
     ) -> None:
         self._builder, self._jobs, self._on_fall_back = builder, jobs, on_fall_back
-        self.origin = builder.origin
+        self._limit, self.origin = limit, builder.origin
 
     async def next_batch(self) -> Sequence[GetJob]:
         """See `JobSource.next_batch`."""
         while jobs := self._take():
-            if await self.prepare(jobs):
+            if await self._permit(jobs) and await self.prepare(jobs):
                 return jobs
         return ()
+
+    async def _permit(self, jobs: Sequence[GetJob]) -> bool:
+        """Wait until the limit permits these jobs."""
+        try:
+            if self._limit is not None:
+                await self._limit.take(sum(map(body_bytes, jobs)))
+        except asyncio.CancelledError:
+            self._return(jobs, CLOSED)
+            raise
+        return True
 
     async def prepare(self, jobs: Sequence[GetJob]) -> bool:
         """Prepare the requests of these jobs; False if that failed and they have fallen back."""
@@ -50,9 +64,14 @@ class JobQueue:
             self._return(jobs, str(error))
             return False
         except asyncio.CancelledError:
-            self._return(jobs, "the pool has closed")
+            self._return(jobs, CLOSED)
             raise
         return True
+
+    @property
+    def _batch_bytes(self) -> float:
+        """Those of a second where there is a limit, so that it holds for each second."""
+        return BATCH_BYTES if self._limit is None else min(BATCH_BYTES, self._limit.share)
 
     def _take(self) -> list[GetJob]:
         batch: list[GetJob] = []
@@ -60,7 +79,7 @@ class JobQueue:
         for job in self._jobs:
             batch.append(job)
             count += body_bytes(job)
-            if len(batch) >= BATCH_JOBS or count >= BATCH_BYTES:
+            if len(batch) >= BATCH_JOBS or count >= self._batch_bytes:
                 break
         return batch
 

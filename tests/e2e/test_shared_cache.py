@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.cluster.node import Node
+from tests.cluster.process import patient
+from tests.e2e.install import OVERLAY, ROOT
 from tests.e2e.manifests import UNPRIVILEGED, container, job, pod
 from tests.e2e.namespace import Namespace
 from tests.e2e.site import RESTRICTED, Site
@@ -21,6 +25,10 @@ mount -t tmpfs -o size=256m,uid=65532,gid=65532,mode=0755,nosuid,nodev podferry 
 mount --bind /var/lib/podferry/stage /var/lib/podferry/read
 mount -o remount,bind,ro /var/lib/podferry/read
 """
+SMALLER = {
+    "target": {"kind": "DaemonSet"},
+    "patch": '[{"op": "replace", "path": "/spec/template/spec/containers/0/env/0/value", "value": "256m"}]',
+}
 UNMOUNTS = "umount -l /var/lib/podferry/read /var/lib/podferry/stage"
 CHECK = f"""
 import errno, fcntl, hashlib, os, pathlib
@@ -61,19 +69,40 @@ while not os.path.exists("/tmp/end"):
 """
 
 
-@pytest.fixture(autouse=True)
-def mounts(site: Site) -> Iterator[None]:
-    """The administrator's step: a tmpfs and a read-only view of it on the node, and the node's label."""
+@pytest.fixture
+def on_node(site: Site) -> Iterator[Callable[[str], None]]:
+    """Runs a script of the administrator's on the node, which has the label; without mounts afterwards."""
     node = site.cluster.backend
     if not isinstance(node, Node):
         pytest.skip("the nodes of this cluster are not the harness's to mount on")
     inside = ["nsenter", f"--mount={node.network_namespace.with_name('mnt')}", "--", "sh", "-c"]
-    subprocess.run([*inside, MOUNTS], check=True)
     site.cluster.kubectl("label", "nodes", "--all", "--overwrite", "podferry.io/cache=true")
-    yield
+    yield lambda script: subprocess.run([*inside, script], check=True) and None
     site.cluster.kubectl("label", "nodes", "--all", "podferry.io/cache-")
     site.cluster.kubectl("delete", "persistentvolumes", "-l", "podferry.io/cache=digits", "--wait=false")
     subprocess.run([*inside, UNMOUNTS], check=False)  # a cluster that has ended has none
+
+
+@pytest.fixture
+def mounts(on_node: Callable[[str], None]) -> None:
+    """A tmpfs and a read-only view of it, by the commands of the documentation."""
+    on_node(MOUNTS)
+
+
+@pytest.fixture
+def installed_mounts(site: Site, on_node: Callable[[str], None], tmp_path: Path) -> Iterator[None]:
+    """The same by `deploy/cache-mounts`, whose pods start twice, as on a node that starts again."""
+    (tmp_path / "mounts").symlink_to(ROOT / "deploy" / "cache-mounts")
+    images = yaml.safe_load((OVERLAY / "kustomization.yaml").read_text())["images"]
+    text = yaml.safe_dump({"resources": ["mounts"], "images": images, "patches": [SMALLER]})
+    (tmp_path / "kustomization.yaml").write_text(text)
+    kubectl, name = site.cluster.kubectl, "podferry-cache-mounts"
+    kubectl("apply", "-k", str(tmp_path))
+    for _ in range(2):
+        kubectl("-n", name, "rollout", "restart", f"daemonset/{name}")
+        kubectl("-n", name, "rollout", "status", f"daemonset/{name}", f"--timeout={patient(60):.0f}s")
+    yield
+    kubectl("delete", "-k", str(tmp_path))
 
 
 def wait_until_shared(namespace: Namespace, source: str, **user: Any) -> None:
@@ -87,6 +116,7 @@ def wait_until_shared(namespace: Namespace, source: str, **user: Any) -> None:
     namespace.until("the webhook to know the claim", knows, 60)
 
 
+@pytest.mark.usefixtures("mounts")
 @pytest.mark.parametrize("user", [1000, 65532])
 def test_pods_read_in_place_and_can_change_nothing(site: Site, user: int) -> None:
     with site.namespace(RESTRICTED) as namespace:
@@ -108,6 +138,7 @@ def test_pods_read_in_place_and_can_change_nothing(site: Site, user: int) -> Non
         assert "complete dataset adopted" in log, log
 
 
+@pytest.mark.usefixtures("installed_mounts")
 def test_root_can_change_nothing(site: Site) -> None:
     with site.namespace() as namespace:
         source = frozen_dataset(site, namespace)

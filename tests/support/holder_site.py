@@ -18,6 +18,7 @@ from podferry.contract.cache_api import Holder
 from podferry.contract.spec import DatasetSpec, Unpack
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.sidecar.fetch.rate_limit import RateLimit
 from podferry.sidecar.runtime.file_lock import release
 
 PREFETCH = PrefetchSettings()
@@ -29,13 +30,17 @@ class RunningHolder(NamedTuple):
 
 
 def holder_stage(
-    uri: object, root: Path, peers: Peers | None = None, settings: PrefetchSettings = PREFETCH
+    uri: object,
+    root: Path,
+    peers: Peers | None = None,
+    settings: PrefetchSettings = PREFETCH,
+    limit: RateLimit | None = None,
 ) -> HolderStage:
     """The stage of a holder in a directory, which is created."""
     root.mkdir(exist_ok=True)
     placement = DatasetPlacement(root, root.with_name(f"{root.name}.podferry"))
     spec = DatasetSpec(str(uri), str(root), unpack=Unpack.NEVER)
-    job = lambda: DatasetJob(spec, placement, settings)  # noqa: E731
+    job = lambda: DatasetJob(spec, placement, settings, limit=limit)  # noqa: E731
     return HolderStage(str(uri), job, root, placement.ownership, peers)
 
 

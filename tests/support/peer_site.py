@@ -11,6 +11,7 @@ from podferry.cache.holder.holder import run_holder
 from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.peers.peers import Peers
 from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.fetch.rate_limit import RateLimit
 from tests.support.holder_site import PREFETCH, holder_stage
 
 
@@ -45,7 +46,7 @@ class PeerSite:
         """The URLs of all holders, also of those that do not run."""
         return [*self.urls, *self._extra]
 
-    def start(self, number: int, expected: int | None = None) -> HolderStage:
+    def start(self, number: int, expected: int | None = None, limit: RateLimit | None = None) -> HolderStage:
         """Start a holder."""
         others = len(self.urls) + len(self._extra) - 1 if expected is None else expected
 
@@ -53,7 +54,8 @@ class PeerSite:
             return others
 
         peers = Peers(self._uri, f"holder-{number}", self.find, count)
-        stage = self.stages[number] = holder_stage(self._uri, self._root / str(number), peers, self._settings)
+        root = self._root / str(number)
+        stage = self.stages[number] = holder_stage(self._uri, root, peers, self._settings, limit)
         listener = self._reserved.pop(number, None) or _bound(self._ports[number])
         self._running[number] = asyncio.create_task(run_holder([stage], listener, f"node-{number}"))
         return stage

@@ -17,6 +17,7 @@ EVERYTHING = {
     "readers": ["team-*"],
     "medium": "disk",
     "shared": "/var/lib/podferry",
+    "maxRate": "200Mi",
     "image": "podferry:1",
     "secret": "keys",
     "endpoint": "https://s3.example.com",

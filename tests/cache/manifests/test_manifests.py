@@ -41,6 +41,7 @@ SPECS = {
         readers=("team-*", "lab"),
         access=Access("keys", "https://s3.example.com", "eu-1"),
         medium=Medium.DISK,
+        max_rate=200 << 20,
     ),
 }
 

@@ -13,6 +13,7 @@ from podferry.contract.cache_api import FILES_PATH, PROGRESS_PATH, PartNews, Pro
 from podferry.contract.file_part import FilePart, parts_of
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.partial_file import JOURNAL_SUFFIX
+from podferry.sidecar.fetch.rate_limit import RateLimit
 from podferry.sidecar.staging.file_ops import PARTIAL_DIR
 from podferry.storage.checksum.checksums import crc64
 from podferry.storage.memory.store import Fault, MemoryStore
@@ -71,6 +72,31 @@ async def test_holders_that_start_at_once_read_each_file_once(site, dataset, cou
     await complete(*(holders.start(number) for number in range(count)))
     assert set(reads(dataset).values()) == {1}
     assert len(reads(dataset)) == sum(bool(data) for data in FILES.values())
+
+
+class RecordedLimit(RateLimit):
+    """Waits for nothing, and knows what was taken."""
+
+    def __init__(self):
+        super().__init__(1 << 40)
+        self.taken = []
+
+    async def take(self, count):
+        self.taken.append((self.sharers, count))
+
+
+async def test_holders_share_the_rate_of_their_source_and_take_each_byte_once(site, dataset):
+    holders, limits = site(2), [RecordedLimit(), RecordedLimit()]
+    await complete(*(holders.start(number, limit=limit) for number, limit in enumerate(limits)))
+    taken = [one for limit in limits for one in limit.taken]
+    assert {sharers for sharers, _ in taken} == {2}
+    assert sum(count for _, count in taken) == sum(map(len, FILES.values()))
+
+
+async def test_what_another_holder_sends_does_not_count_for_the_rate(site, dataset, fake):
+    limit = RecordedLimit()
+    await complete(site(1, extra=[fake.url]).start(0, limit=limit))
+    assert limit.taken == []
 
 
 class FakePeer:

@@ -1,3 +1,4 @@
+import pytest
 import yaml
 
 
@@ -5,7 +6,7 @@ def test_the_options_reach_the_manifests(podferry):
     words = (
         "--source s3://b/c --size 14Gi --nodes 3 --selector pool=gpu -n team --readers lab-* --region eu-1"
     )
-    said = podferry("cache", "create", "digits", *words.split(), "--secret", "keys")
+    said = podferry("cache", "create", "digits", *words.split(), "--secret", "keys", "--max-rate", "200Mi")
     assert said.code == 0
     *_, service, workload = yaml.safe_load_all(said.out)
     assert service["metadata"]["annotations"] == {
@@ -16,7 +17,7 @@ def test_the_options_reach_the_manifests(podferry):
     arguments = spec["containers"][0]["args"]
     assert workload["spec"]["replicas"] == 3
     assert spec["nodeSelector"] == {"pool": "gpu"}
-    assert {"--readers=team", "--readers=lab-*", "--region=eu-1"} <= set(arguments)
+    assert {"--readers=team", "--readers=lab-*", "--region=eu-1", "--max-rate=200Mi"} <= set(arguments)
     assert {volume["name"] for volume in spec["volumes"]} == {"held", "secret", "token"}
 
 
@@ -42,10 +43,12 @@ def test_an_unknown_size_is_named(podferry):
     assert "--size" in said.err
 
 
-def test_wrong_values_are_refused(podferry):
-    for words in (["Digits"], ["d" * 33], ["digits", "--selector", "gpu"], ["digits", "--size", "x"]):
-        said = podferry("cache", "create", *words, "--source", "s3://b/c")
-        assert (said.code, said.out) == (2, "")
+@pytest.mark.parametrize(
+    "words", ["Digits", "d" * 33, "digits --selector gpu", "digits --size x", "digits --max-rate 100Ki"]
+)
+def test_wrong_values_are_refused(podferry, words):
+    said = podferry("cache", "create", *words.split(), "--source", "s3://b/c")
+    assert (said.code, said.out) == (2, "")
 
 
 SET = """

@@ -5,6 +5,7 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.fallback_client import RetryingReader
+from podferry.sidecar.fetch.rate_limit import MIN_SHARE, RateLimit
 from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.memory.store import Content, Fault, MemoryStore
 
@@ -52,6 +53,21 @@ async def test_an_outage_may_last_longer_than_the_attempts_where_a_failure_is_fi
     store.faults += [Fault("read", error=outage), Fault("read", error=outage)]
     patient = PrefetchSettings(attempts=1, patience_seconds=60.0)
     assert bytes(await RetryingReader(store, patient, TransferCounters()).fetch(entry, 0, 1)) == b"0"
+
+
+async def test_each_request_waits_for_the_limit(store):
+    waited = []
+
+    async def sleep(seconds):
+        waited.append(seconds)
+
+    entry = await listed(store)
+    store.faults.append(Fault("read", error=Unavailable.of("the store does not answer")))
+    limit = RateLimit(4 * MIN_SHARE, lambda: 0.0, sleep)
+    await limit.take(4 * MIN_SHARE)
+    reader = RetryingReader(store, PrefetchSettings(attempts=2), TransferCounters(), limit)
+    assert bytes(await reader.fetch(entry, 0, 10)) == b"0123456789"
+    assert waited == [1.0, 1.0 + 10 / (4 * MIN_SHARE)]
 
 
 async def test_a_temporary_error_is_raised_unwrapped(store, reader):

@@ -8,6 +8,7 @@ import pytest
 from podferry.contract.errors import AccessDenied
 from podferry.contract.manifest import Entry
 from podferry.sidecar.fetch.job_queue import BATCH_BYTES, BATCH_JOBS, JobQueue
+from podferry.sidecar.fetch.rate_limit import MIN_SHARE, RateLimit
 from podferry.sidecar.fetch.sinks import HeadJob, RangeJob
 from podferry.storage.http.response_head import UnexpectedResponse
 from tests.support.unsigned_requests import UnsignedRequestBuilder
@@ -32,10 +33,10 @@ def heads(count):
     return [HeadJob(number, Entry(f"o{number}", 10)) for number in range(count)]
 
 
-def queue_of(jobs):
+def queue_of(jobs, limit=None):
     """A queue, its builder and what has fallen back."""
     builder, fallen_back = Prepared(), []
-    queue = JobQueue(builder, iter(jobs), lambda job, reason: fallen_back.append((job, str(reason))))
+    queue = JobQueue(builder, iter(jobs), lambda job, reason: fallen_back.append((job, str(reason))), limit)
     return queue, builder, fallen_back
 
 
@@ -53,6 +54,32 @@ async def test_a_batch_of_large_ranges_is_short():
     jobs = [RangeJob(0, entry, number * half, half, Path("/x"), None, None) for number in range(5)]
     queue, _, _ = queue_of(jobs)
     assert [len(await queue.next_batch()) for _ in range(3)] == [2, 2, 1]
+
+
+async def test_a_limit_has_each_batch_wait_for_the_one_before():
+    waited = []
+
+    async def sleep(seconds):
+        waited.append(seconds)
+
+    second = 4 * MIN_SHARE
+    entry = Entry("large", 3 * second)
+    jobs = [RangeJob(0, entry, number * MIN_SHARE, MIN_SHARE, Path("/x"), None, None) for number in range(12)]
+    queue, _, _ = queue_of(jobs, RateLimit(second, lambda: 0.0, sleep))
+    assert [len(await queue.next_batch()) for _ in range(4)] == [4, 4, 4, 0]
+    assert waited == [1.0, 2.0]
+
+
+async def test_jobs_that_still_wait_for_a_limit_fall_back_when_the_pool_closes():
+    never = asyncio.Event()
+    queue, _, fallen_back = queue_of(heads(2), RateLimit(1, lambda: 0.0, lambda seconds: never.wait()))
+    await queue._limit.take(1)
+    waiting = asyncio.create_task(queue.next_batch())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert [job.number for job, _ in fallen_back] == [0, 1]
 
 
 async def test_jobs_that_cannot_be_prepared_fall_back():
