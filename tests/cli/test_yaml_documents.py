@@ -15,9 +15,9 @@ def test_much_is_not_deep() -> None:
 
 @pytest.mark.parametrize("text", ["[" * 2000 + "]" * 2000, "- " * 2000 + "x", "{a: " * 2000 + "}" * 2000])
 def test_deep_nesting_is_refused(text: str) -> None:
-    """Well-formed, and what would be refused by the parser anyway."""
+    """Well-formed, and what would be refused by the parser anyway; some versions of libyaml are first."""
     for each in (text, text * 100):
-        with pytest.raises(InvalidSpec, match=r"pods.yaml is nested more than 1,000 deep"):
+        with pytest.raises(InvalidSpec, match=r"nested more than 1,000 deep|exceeded maximum nesting depth"):
             read_documents(each, "pods.yaml")
 
 
