@@ -16,7 +16,7 @@ def cache_verb(
     node: str = "",
     empty: bool = False,
     force: bool = False,
-    timeout: float = 3600.0,
+    timeout: int = 3600,
     endpoint: str = "",
     region: str = "",
     run: str = "",

@@ -39,7 +39,7 @@ class CacheVerb:
     node: str = ""
     empty: bool = False
     force: bool = False
-    timeout: float = 3600.0
+    timeout: int = 3600
     endpoint: str = ""
     region: str = ""
 
@@ -72,7 +72,7 @@ def run_verb(step: CacheVerb, secret_dir: Path = SECRET_DIR) -> None:
 def _options(step: CacheVerb, secret_dir: Path) -> Iterator[str]:
     match step.verb:
         case "warmup":
-            yield f"--timeout={step.timeout:g}"
+            yield f"--timeout={step.timeout}"
         case "clear":
             yield from (
                 flag for flag in (f"--node={step.node}" * bool(step.node), "--empty" * step.empty) if flag

@@ -11,14 +11,14 @@ NAMESPACE = "podferry"
 
 
 def warmup_cache(
-    cache: Any, *, namespace: Any = NAMESPACE, timeout: Any = 3600.0, image: str | None = None
+    cache: Any, *, namespace: Any = NAMESPACE, timeout: Any = 3600, image: str | None = None
 ) -> Any:
     """A task that starts the holders of a cache if they were stopped, and waits until each has its dataset.
 
     Args:
         cache: Name of the cache. Every argument but `image` may be a channel.
         namespace: Where its holders run.
-        timeout: Seconds to wait; then the step fails.
+        timeout: Whole seconds to wait; then the step fails.
         image: Image of the step; None for `PODFERRY_IMAGE` or the default.
 
     Returns:
@@ -27,7 +27,8 @@ def warmup_cache(
     Raises:
         InvalidSpec: Every constant that is invalid.
     """
-    return _step("warmup", cache, namespace, image, timeout=timeout)
+    seconds = int(timeout) if isinstance(timeout, float) else timeout
+    return _step("warmup", cache, namespace, image, timeout=seconds)
 
 
 def clear_cache(

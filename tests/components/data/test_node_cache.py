@@ -79,6 +79,17 @@ def test_constants_are_checked_when_the_pipeline_is_compiled() -> None:
         clear_cache("digits", empty=1)
 
 
+@pytest.mark.parametrize("timeout", [1800, 1800.0])
+def test_a_number_of_seconds_of_either_type_is_whole(timeout: float) -> None:
+    @dsl.pipeline(name="p")
+    def warm() -> None:
+        warmup_cache("digits", timeout=timeout)
+
+    tasks = json_format.MessageToDict(warm.pipeline_spec)["root"]["dag"]["tasks"]
+    [task] = tasks.values()
+    assert task["inputs"]["parameters"]["timeout"]["runtimeValue"]["constant"] == 1800
+
+
 def test_channels_and_the_order_of_steps() -> None:
     @dsl.pipeline(name="p")
     def refresh(name: str, path: str) -> None:
