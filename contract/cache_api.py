@@ -12,12 +12,15 @@ A holder has datasets for the pods near it, and serves them read-only.
                                     200 Progress: for other holders alone; responds after S seconds at most
                                     404 Refusal: it does not share this dataset
                                     503 Refusal: it cannot be fetched, and why
+    POST /v1/refresh?uri=URI        202 Filling: for other holders alone; it lists the source again, and
+                                    fetches what differs
+                                    404 Refusal: it is none of the holder's datasets
     GET /v1/status                  HolderStatus
     GET /healthz                    200 while the process runs
 
 With tokens, a request without a valid one gets 401, and one of a pod that may not read gets 403, as does
-one for the progress that has no token of the holders' own service account. An address that has sent many
-tokens that are not valid gets 429.
+one for the progress or a refresh that has no token of the holders' own service account. An address that has
+sent many tokens that are not valid gets 429.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ AUDIENCE = "podferry-cache"
 DATASET_PATH = "/v1/dataset"
 FILES_PATH = "/v1/files"
 PROGRESS_PATH = "/v1/progress"
+REFRESH_PATH = "/v1/refresh"
 STATUS_PATH = "/v1/status"
 HEALTH_PATH = "/healthz"
 TOKEN_HEADER = "Podferry-Token"  # noqa: S105 - a header's name
@@ -164,6 +168,7 @@ class HolderStatus(msgspec.Struct, frozen=True):
         served_bytes: Of files, sent to readers since the start.
         readers: Who reads at this moment: `NAMESPACE/POD`, or an address where there are no tokens; a text
             of its own for each that reads in place.
+        refreshing: The URIs whose sources are to be listed again, or of which the next version is fetched.
         format: Version of this document.
     """
 
@@ -173,6 +178,7 @@ class HolderStatus(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     served_bytes: int = 0
     readers: tuple[str, ...] = ()
+    refreshing: tuple[str, ...] = ()
     format: int = FORMAT
 
 
@@ -184,6 +190,11 @@ def dataset_path(uri: str, wait_seconds: float) -> str:
 def file_path(digest: str, name: str) -> str:
     """The path of a file of the dataset with this digest."""
     return f"{FILES_PATH}/{digest}/{quote(name)}"
+
+
+def refresh_path(uri: str) -> str:
+    """The path and query that have the source of a dataset listed again."""
+    return f"{REFRESH_PATH}?uri={quote_plus(uri)}"
 
 
 def progress_path(uri: str, log: str, since: int, wait_seconds: float, asker: Asker) -> str:

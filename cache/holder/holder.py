@@ -12,16 +12,21 @@ from aiohttp import web
 
 from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.holder.readers import Readers
+from podferry.cache.holder.refresher import keep_current
 from podferry.cache.holder.server import HolderServer
 from podferry.cache.holder.small_files import SmallFiles
 from podferry.contract.errors import FerryError
-from podferry.sidecar.runtime.concurrency import merge_errors
+from podferry.sidecar.runtime.concurrency import gather_all, merge_errors
 
 log = structlog.get_logger(__name__)
 
 
 async def run_holder(
-    stages: Sequence[HolderStage], listener: socket.socket, node: str, readers: Readers | None = None
+    stages: Sequence[HolderStage],
+    listener: socket.socket,
+    node: str,
+    readers: Readers | None = None,
+    refresh_seconds: float | None = None,
 ) -> None:
     """Serve and fill until cancelled. A dataset that cannot be fetched does not stop the others.
 
@@ -30,6 +35,7 @@ async def run_holder(
         listener: Where to serve.
         node: Where it runs, for its status.
         readers: Who may read; None for everybody who can connect.
+        refresh_seconds: After how many the sources are listed again; None for when somebody asks for it.
 
     Raises:
         FerryError: None of them can be fetched.
@@ -39,7 +45,7 @@ async def run_holder(
             host, port = listener.getsockname()[:2]
             log.info("serving", address=f"{host}:{port}", datasets=len(stages))
             await _fill(stages)
-            await asyncio.Event().wait()
+            await gather_all(keep_current(stage, refresh_seconds) for stage in stages)
     finally:
         for stage in stages:
             await stage.close()

@@ -1,27 +1,34 @@
-"""One dataset of a holder: adopted, fetched until it is complete, then served."""
+"""One dataset of a holder: adopted, fetched until it is complete, then served, and kept current."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable
+from functools import partial
 from io import FileIO
 from pathlib import Path
-from typing import NamedTuple
 
 import structlog
 
-from podferry.cache.holder.content_checksums import file_checksums, record_checksums, remove_damaged
+from podferry.cache.holder.content_checksums import (
+    file_checksums,
+    record_checksums,
+    recorded_dataset,
+    remove_damaged,
+)
+from podferry.cache.holder.served_versions import ServedVersions
+from podferry.cache.holder.version import HeldFile, Version, held_file, version_of
+from podferry.cache.holder.version_files import VersionFiles
 from podferry.cache.peers.file_log import FileLog
 from podferry.cache.peers.peers import Peers
 from podferry.cache.peers.shared_fill import SharedFill
-from podferry.cache.peers.staged_parts import open_staged
+from podferry.cache.peers.staged_parts import adopted_log, open_staged
 from podferry.cache.peers.waiting import wait_for
 from podferry.contract.cache_api import Asker, Filling, HeldDataset, Progress
 from podferry.contract.errors import FerryError, Refused
-from podferry.contract.manifest import Entry, Manifest
+from podferry.contract.manifest import Manifest
 from podferry.contract.status import DatasetStatus
-from podferry.contract.versioned_json import encode_json
 from podferry.sidecar.dataset.dataset_job import DatasetJob, PlannedDataset
 from podferry.sidecar.dataset.fit_check import fit_problems
 from podferry.storage.retries import retry_temporary
@@ -30,63 +37,81 @@ log = structlog.get_logger(__name__)
 PATIENCE_SECONDS = 3600.0
 """For a store that does not respond: readers take the source meanwhile, and a holder has no other work."""
 
-
-class CompleteStage(NamedTuple):
-    """What is served.
-
-    Attributes:
-        document: For readers that ask for the dataset.
-        body: The same as JSON, encoded once for all of them.
-        entries: Its files by name.
-    """
-
-    document: HeldDataset
-    body: bytes
-    entries: dict[str, Entry]
-
-    @property
-    def digest(self) -> str:
-        """Of its manifest."""
-        return self.document.manifest.digest
+MakeJob = Callable[[Path, Path], DatasetJob]
+"""Makes a job that stages the dataset, by its staging directory and that of its records."""
 
 
 class HolderStage:
-    """Keeps one dataset in a directory.
+    """Keeps one dataset in a directory. `Refresher` takes what changes at its source.
 
     Args:
-        make_job: A new job that stages it; its staging directory is `root`.
+        uri: Of the dataset.
+        make_job: See `MakeJob`.
         root: The files.
         directory: Where records about them are kept.
         peers: The other holders of the dataset; None if there are none.
+        now: A monotonic clock in seconds.
+
+    Attributes:
+        versions: What is served.
+        failure: Why nothing is.
+        adopted: Whether what is served was found, and not yet compared with the source.
+        shown: Whose progress the status shows.
+        asked: Set when the source is to be listed again.
+        refreshing: Whether it is to be, or what has changed there is being fetched.
+        refresh_failure: Why that has failed the last time.
     """
 
     def __init__(
         self,
         uri: str,
-        make_job: Callable[[], DatasetJob],
+        make_job: MakeJob,
         root: Path,
         directory: Path,
         peers: Peers | None = None,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.uri, self.root = uri, root
-        self._make_job, self._directory, self._peers = make_job, directory, peers
+        self.uri, self.root, self.directory = uri, root, directory
+        self.make_job, self._peers, self.now = make_job, peers, now
+        self.versions = ServedVersions(VersionFiles(root, directory), self.is_locked, now)
         self._log: FileLog | None = None
-        self._listed = asyncio.Event()
-        self._job = make_job()
-        self.complete: CompleteStage | None = None
+        self._listed, self._changed = asyncio.Event(), asyncio.Event()
+        self._job = make_job(root, directory)
+        self.shown = self._job
         self.failure: FerryError | None = None
-        self._changed = asyncio.Event()
+        self.adopted = self.refreshing = False
+        self.refresh_failure: FerryError | None = None
+        self.asked = asyncio.Event()
+
+    @property
+    def complete(self) -> Version | None:
+        """What is served; None before the first version is complete."""
+        return self.versions.current
 
     @property
     def status(self) -> DatasetStatus:
-        """Its files, bytes and rate."""
-        self._job.progress.refresh()
-        return self._job.status
+        """Its files, bytes and rate: of the next version while that is fetched."""
+        self.shown.progress.refresh()
+        return self.shown.status
 
     @property
     def readers(self) -> tuple[str, ...]:
         """Those that read without requests."""
         return ()
+
+    def is_locked(self, number: int) -> bool:
+        """Whether somebody reads a version without requests, by its number."""
+        return False
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the dataset is one version for ever."""
+        return self._job.spec.parsed.digest is not None
+
+    def ask_refresh(self) -> None:
+        """Have the source listed again."""
+        self.refreshing = not self.is_frozen
+        self.asked.set()
 
     @property
     def filling(self) -> Filling:
@@ -98,22 +123,30 @@ class HolderStage:
         """Wait until it is complete or has failed, or for this long."""
         await wait_for(self._changed, seconds)
 
-    def file(self, digest: str, name: str) -> Entry | None:
-        """A file of the manifest with this digest, of which the stage may have something."""
-        if self.complete is not None:
-            return self.complete.entries.get(name) if self.complete.digest == digest else None
-        if self._log is not None and self._log.manifest.digest == digest:
-            return self._log.knows(name)
+    def file(self, digest: str, name: str, *, for_holder: bool = False) -> HeldFile | None:
+        """A file of the version with this digest, of which the stage may have something.
+
+        Args:
+            digest: Of the manifest.
+            name: Of the file.
+            for_holder: For another holder, which verifies what is not complete yet.
+        """
+        version = self.versions.find(digest)
+        if version is not None:
+            return held_file(version, name)
+        if for_holder and self._log is not None and self._log.manifest.digest == digest:
+            return self._fetched_file(self._log, name)
         return None
 
-    def open(self, entry: Entry, start: int, length: int) -> FileIO:
-        """Open a file of which these bytes are needed; raises `FileNotFoundError` without them."""
-        if self.complete is not None:
-            path = self.root / entry.name
-            return FileIO(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "r")
-        if self._log is None or not self._log.held(entry.name, start, length):
-            raise FileNotFoundError(entry.name)
-        return open_staged(self._job.staging, entry)
+    def _fetched_file(self, news: FileLog, name: str) -> HeldFile | None:
+        entry, staging = news.knows(name), self.shown.staging
+
+        def opened(start: int, length: int) -> FileIO:
+            if entry is None or not news.held(name, start, length):
+                raise FileNotFoundError(name)
+            return open_staged(staging, entry)
+
+        return HeldFile(entry, staging.root / name, opened) if entry is not None else None
 
     async def progress(self, asker: Asker, log_id: str, since: int, wait_seconds: float) -> Progress | None:
         """What another holder asks for; None if this stage is not shared.
@@ -139,63 +172,132 @@ class HolderStage:
         return Progress(name, news.id, len(news), found, news.manifest.digest, done)
 
     async def fill(self) -> None:
-        """Adopt what an earlier holder has left, fetch the rest, and serve it.
+        """Adopt what an earlier holder has left, or fetch everything, and serve it.
 
         Raises:
             FerryError: It cannot be staged; `failure` says so to readers as well.
         """
         try:
-            self.complete = await self._filled()
+            await asyncio.to_thread(self._recover)
+            version = self.versions.current = await self._found() or await self._filled()
+            self._publish(version)
+            manifest = version.document.manifest
+            log.info("dataset complete", uri=self.uri, files=manifest.files, bytes=manifest.bytes)
         except FerryError as error:
             self.failure = error
             raise
         finally:
             self._changed.set()
-        manifest = self.complete.document.manifest
-        log.info("dataset complete", uri=self.uri, files=manifest.files, bytes=manifest.bytes)
 
-    async def _filled(self) -> CompleteStage:
-        damaged = await asyncio.to_thread(remove_damaged, self.root, self._directory)
+    def _recover(self) -> None:
+        self.versions.recover(self.least_number())
+        damaged = remove_damaged(self.root, self.directory)
         if damaged:
-            log.warning("files have changed in memory, and are fetched again", files=len(damaged))
-        return await self._recorded(await retry_temporary(self._fetch, None, PATIENCE_SECONDS))
+            log.warning("files have changed or are gone, and are fetched again", files=len(damaged))
 
-    async def _recorded(self, manifest: Manifest) -> CompleteStage:
-        """What is served of files that are all there, with their checksums."""
-        checksums = await asyncio.to_thread(self._record, manifest)
-        return await complete_stage(HeldDataset(manifest, checksums))
+    def least_number(self) -> int:
+        """The highest number of a version that has readers without requests; 0 without any. Blocks."""
+        return 0
+
+    async def _found(self) -> Version | None:
+        """The version that an earlier holder has left complete, or None."""
+        held = await asyncio.to_thread(recorded_dataset, self.directory, self.uri)
+        frozen = self._job.spec.parsed.digest
+        if held is None or frozen not in {None, held.manifest.digest}:
+            return None
+        manifest = held.manifest
+        if len(self._job.staging.claim(manifest)) < manifest.files:
+            return None
+        status = self._job.status
+        status.digest, status.files, status.bytes = manifest.digest, manifest.files, manifest.bytes
+        self._job.progress.planned(manifest.files, manifest.bytes)
+        if self._peers is not None:
+            self._log = await asyncio.to_thread(adopted_log, held, self._job.staging)
+            self._listed.set()
+        self.adopted = True
+        log.info("complete dataset adopted", uri=self.uri)
+        return await version_of(held, self.root)
+
+    async def _filled(self) -> Version:
+        self.retract()
+        await asyncio.to_thread(self.versions.files.drop_next)
+        manifest = await retry_temporary(self._fetch, None, PATIENCE_SECONDS)
+        return await self.recorded(manifest, self.root, self.directory)
 
     async def _fetch(self) -> Manifest:
         await self._job.close()
-        self._job = self._make_job()
-        planned = await self._job.plan()
-        Refused.raise_any(fit_problems([planned.sized], in_pod=False))
-        if self._peers is None:
-            await planned.fetch()
-        else:
-            await self._fetch_shared(planned, self._peers)
+        self._job = self.shown = self.make_job(self.root, self.directory)
+        while True:
+            planned = await self._job.plan()
+            self.check(planned.manifest)
+            problems = fit_problems([planned.sized], in_pod=False)
+            if not problems:
+                break
+            if not await self.make_room():
+                raise Refused(*problems)
+        await self.fetch_planned(planned, self.directory)
         return planned.manifest
 
-    async def _fetch_shared(self, planned: PlannedDataset, peers: Peers) -> None:
-        digest = planned.manifest.digest
-        self._log = FileLog(planned.manifest)
+    def check(self, manifest: Manifest) -> None:
+        """Refuse a dataset that cannot be served; raises `Refused`."""
+
+    async def make_room(self) -> bool:
+        """Remove something that nobody reads; False if there is nothing."""
+        return await self.versions.remove_unread()
+
+    async def fetch_planned(self, planned: PlannedDataset, directory: Path) -> None:
+        """Fetch a version, together with other holders if there are some.
+
+        Args:
+            planned: What to fetch.
+            directory: Of its records.
+        """
+        if self._peers is None:
+            await planned.fetch()
+            return
+        manifest, root = planned.manifest, planned.job.staging.root
+        self._log = FileLog(manifest)
         self._listed.set()
+        known = partial(file_checksums, root, directory, manifest.digest)
+        await SharedFill(planned, self._log, self._peers, known).run()
 
-        def checksum_files(names: Sequence[str]) -> Mapping[str, int]:
-            return file_checksums(self.root, self._directory, digest, names)
+    async def recorded(self, manifest: Manifest, root: Path, directory: Path) -> Version:
+        """What is served of files that are all there, with their checksums.
 
-        await SharedFill(planned, self._log, peers, checksum_files).run()
+        Args:
+            manifest: What the version has.
+            root: Where its files are; they are at `self.root` when it is served.
+            directory: Of its records.
+        """
+        is_logged = self._log is not None and self._log.manifest.digest == manifest.digest
+        computed = self._log.checksums() if self._log is not None and is_logged else {}
+        wanted = root, directory, manifest, self.uri, computed
+        checksums = await asyncio.to_thread(record_checksums, *wanted)
+        return await version_of(HeldDataset(manifest, checksums), self.root)
 
-    def _record(self, manifest: Manifest) -> tuple[int, ...]:
-        computed = self._log.checksums() if self._log is not None else {}
-        return record_checksums(self.root, self._directory, manifest, computed)
+    def serve_next(self, version: Version) -> None:
+        """Serve the next version of `versions`, which is complete, from now on."""
+        self.retract()
+        self.versions.serve_next(version)
+        self._publish(version)
+
+    def _publish(self, version: Version) -> None:
+        self.publish(version)
+        self.failure = None
+        self._changed.set()
+
+    def drop(self) -> None:
+        """Serve nothing until the next version is complete. Blocks."""
+        self._changed.clear()
+        self.retract()
+        self.versions.drop_current()
+
+    def publish(self, version: Version) -> None:
+        """Let readers in place know what is served."""
+
+    def retract(self) -> None:
+        """What is in place is about to change: no reader may take it for complete."""
 
     async def close(self) -> None:
         """Release the stage; its files stay for the next holder."""
         await self._job.close()
-
-
-async def complete_stage(document: HeldDataset) -> CompleteStage:
-    """A stage with all files of a document."""
-    body = await asyncio.to_thread(encode_json, document)
-    return CompleteStage(document, body, {entry.name: entry for entry in document.manifest.entries})

@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 
 import msgspec
 from aiohttp import web
@@ -26,6 +25,8 @@ from podferry.contract.versioned_json import encode_json
 JSON = "application/json"
 READING = (cache_api.DATASET_PATH, cache_api.FILES_PATH)
 """Where the paths of readers' requests begin."""
+OF_HOLDERS = (cache_api.PROGRESS_PATH, cache_api.REFRESH_PATH)
+"""For holders, and for who may act as their account."""
 MAX_NUMBER = 1e15
 FROM_HOLDER: ContextVar[bool] = ContextVar("from_holder")
 """Whether another holder has sent the request, which is no reader."""
@@ -54,6 +55,7 @@ class HolderServer:
         app.router.add_get(cache_api.DATASET_PATH, self.dataset)
         app.router.add_get(f"{cache_api.FILES_PATH}/{{digest}}/{{name:.+}}", self.file)
         app.router.add_get(cache_api.PROGRESS_PATH, self.progress)
+        app.router.add_post(cache_api.REFRESH_PATH, self.refresh)
         app.router.add_get(cache_api.STATUS_PATH, self.status)
         app.router.add_get(cache_api.HEALTH_PATH, self.health)
         app.on_shutdown.append(self._end_waits)
@@ -83,8 +85,8 @@ class HolderServer:
                 status = refusal_status(error)
                 return _json(status, Refusal(error.problems), RETRY_LATER if status == 429 else None)
             name, is_holder = f"{reader.namespace}/{reader.pod}", self._readers.is_holder(reader)
-        if request.path == cache_api.PROGRESS_PATH and not is_holder:
-            problem = Problem("only other holders of the cache may ask for its progress", name)
+        if request.path in OF_HOLDERS and not is_holder:
+            problem = Problem("only holders of the cache may send this request", name)
             return _json(403, Refusal((problem,)))
         FROM_HOLDER.set(is_holder and cache_api.HOLDER_HEADER in request.headers)
         if not request.path.startswith(READING) or FROM_HOLDER.get():
@@ -131,11 +133,11 @@ class HolderServer:
         """A file that the holder has, or a range of it."""
         digest, name = request.match_info["digest"], request.match_info["name"]
         for stage in self._stages:
-            entry = stage.file(digest, name)
-            if entry is None or not (stage.complete or FROM_HOLDER.get()):
-                continue  # what is not complete is not verified yet: other holders verify it
+            found = stage.file(digest, name, for_holder=FROM_HOLDER.get())
+            if found is None:
+                continue
             try:
-                response = await send_file(request, partial(stage.open, entry), entry)
+                response = await send_file(request, found.open, found.entry)
             except FileNotFoundError:
                 break
             except ConnectionError:  # the reader has left, which is no error here
@@ -156,9 +158,9 @@ class HolderServer:
             reader, is_holder = f"{known.namespace}/{known.pod}", self._readers.is_holder(known)
         from_holder = is_holder and HOLDER_FIELD in request.fields
         for stage in self._stages:
-            entry = stage.file(request.digest, request.name) if stage.complete or from_holder else None
-            if entry is not None and entry.size < SENDFILE_BYTES:
-                body = read_small(stage.root / request.name, entry.size)
+            found = stage.file(request.digest, request.name, for_holder=from_holder)
+            if found is not None and found.entry.size < SENDFILE_BYTES:
+                body = read_small(found.path, found.entry.size)
                 self._served(reader, body, is_holder=from_holder)
                 return body
         return None
@@ -169,15 +171,26 @@ class HolderServer:
             with self._active.request(reader):
                 pass
 
+    async def refresh(self, request: web.Request) -> web.Response:
+        """Have the source of a dataset listed again."""
+        uri = request.query.get("uri", "")
+        stage = self._stage(uri)
+        if stage is None:
+            return self._unknown(uri)
+        stage.ask_refresh()
+        return _json(202, stage.filling)
+
     async def status(self, _: web.Request) -> web.Response:
         """What it holds."""
-        failures = [stage.failure for stage in self._stages if stage.failure is not None]
-        problems = tuple(problem for failure in failures for problem in failure.problems)
+        failures = (one for stage in self._stages for one in (stage.failure, stage.refresh_failure))
+        problems = tuple(problem for one in failures if one is not None for problem in one.problems)
         complete = tuple(stage.uri for stage in self._stages if stage.complete is not None)
         datasets = tuple(stage.status for stage in self._stages)
         in_place = (name for stage in self._stages for name in stage.readers)
         readers = (*self._active.names(), *in_place)
-        return _json(200, HolderStatus(self._node, datasets, complete, problems, self.served_bytes, readers))
+        refreshing = tuple(stage.uri for stage in self._stages if stage.refreshing)
+        found = HolderStatus(self._node, datasets, complete, problems, self.served_bytes, readers, refreshing)
+        return _json(200, found)
 
     async def health(self, _: web.Request) -> web.Response:
         """The process runs."""

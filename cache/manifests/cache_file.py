@@ -36,6 +36,7 @@ from podferry.contract.annotation_values import (
 )
 from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.quantity import parse_seconds
 from podferry.contract.spec import Medium
 
 CACHE = ("podferry.io/v1alpha1", "Cache")
@@ -60,6 +61,7 @@ SPEC: Table = {
     "medium": Key("medium", text(_parse_medium)),
     "shared": Key("shared", text(parse_node_directory)),
     "maxRate": Key("max_rate", text(parse_rate)),
+    "refresh": Key("refresh", text(parse_seconds)),
     "image": Key("image", text(str)),
     "secret": Key("secret", text(parse_secret)),
     "endpoint": Key("endpoint", text(parse_endpoint)),

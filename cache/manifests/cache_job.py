@@ -30,13 +30,14 @@ RULES: Mapping[str, tuple[Json, ...]] = {
         {"apiGroups": [""], "resources": ["pods/proxy"], "verbs": ["get"]},
         {"apiGroups": ["apps"], "resources": ["statefulsets"], "verbs": ["get", "list"]},
     ),
+    "refresh": ({"apiGroups": [""], "resources": ["pods/proxy"], "verbs": ["create"]},),
     "source": ({"apiGroups": [""], "resources": ["services"], "verbs": ["list"]},),
     "replace": ({"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]},),
 }
 USES: Mapping[str, tuple[str, ...]] = {
     "sync": ("source",),
     "copy": (),
-    "warmup": ("read", "token", "scale"),
+    "warmup": ("read", "token", "scale", "refresh"),
     "clear": ("read", "token", "scale", "replace"),
     "rmr": ("read", "token"),
 }

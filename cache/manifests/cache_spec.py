@@ -62,6 +62,7 @@ class CacheSpec(msgspec.Struct, frozen=True):
         shared: A directory of the nodes with the mounts `stage` and `read`, for readers without a copy; empty
             to keep the dataset in the holders' own volumes.
         max_rate: Bytes a second that all holders together take from the source; None for as many as arrive.
+        refresh: Seconds after which holders list the source again; None for when they are asked to.
     """
 
     name: str
@@ -78,6 +79,7 @@ class CacheSpec(msgspec.Struct, frozen=True):
     medium: Medium = Medium.MEMORY
     shared: str = ""
     max_rate: int | None = None
+    refresh: int | None = None
 
     @property
     def object_name(self) -> str:

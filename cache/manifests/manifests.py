@@ -178,6 +178,7 @@ def _container(spec: CacheSpec) -> Json:
         "endpoint": access.endpoint,
         "region": access.region,
         "secret-dir": access.secret and SECRET_DIR,
+        "refresh": f"{spec.refresh}s" if spec.refresh else None,
         "max-rate": exact_quantity(spec.max_rate) if spec.max_rate else None,
     }
     directory, home = FILES_DIR, STAGE_DIR

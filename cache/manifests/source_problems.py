@@ -15,6 +15,9 @@ def source_problems(spec: CacheSpec) -> Iterator[Problem]:
     """Everything that is wrong with it; `Problem.what` calls it the source."""
     for one in location_problems(spec.ferry):
         yield Problem(one.what.replace(f"{PREFIX}dataset", "the source"), one.measured, one.remedy)
+    if spec.refresh is not None and spec.dataset.parsed.frozen:
+        measured = f"refresh after {spec.refresh} s"
+        yield Problem("a frozen dataset does not change", measured, "Leave refresh out")
     others = sorted({*spec.readers} - {spec.namespace})
     if spec.dataset.parsed.uri.scheme == SCHEME and others:
         what = "a claim belongs to one namespace: in others, its name is another claim"

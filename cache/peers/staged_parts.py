@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from io import FileIO
 
+from podferry.cache.peers.file_log import FileLog
+from podferry.contract.cache_api import HeldDataset
 from podferry.contract.file_part import FilePart, parts_of
 from podferry.contract.manifest import Entry
 from podferry.sidecar.fetch.partial_file import partial_name, written_ranges
@@ -31,6 +33,17 @@ def part_checksum(stage: StageWriter, part: FilePart) -> int:
         for start in range(part.start, end, CHUNK_BYTES):
             value = crc64(os.pread(file.fileno(), min(CHUNK_BYTES, end - start), start), value)
     return value
+
+
+def adopted_log(held: HeldDataset, stage: StageWriter) -> FileLog:
+    """What a holder that has found everything lets the others know. Blocks: it reads large files."""
+    found = FileLog(held.manifest)
+    checksums: dict[FilePart, int] = {}
+    for entry, checksum in zip(held.manifest.entries, held.checksums, strict=True):
+        for part in parts_of(entry):
+            checksums[part] = checksum if part.is_whole else part_checksum(stage, part)
+    found.hold(checksums)
+    return found
 
 
 def written_parts(stage: StageWriter, entry: Entry, range_bytes: int) -> tuple[FilePart, ...]:

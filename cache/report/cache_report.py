@@ -107,6 +107,11 @@ class CacheReport(msgspec.Struct, frozen=True):
         return min((one.free_bytes for one in self.holders if one.status), default=0)
 
     @property
+    def is_refreshing(self) -> bool:
+        """Whether a holder is about to take what has changed at the source."""
+        return any(one.status is not None and one.status.refreshing for one in self.holders)
+
+    @property
     def readers(self) -> tuple[str, ...]:
         """Who reads from a holder at this moment, other holders left out."""
         found = {name for one in self.holders if one.status for name in one.status.readers}

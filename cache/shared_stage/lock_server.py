@@ -74,7 +74,7 @@ def _finish(channel: socket.socket, stage: SharedStage) -> None:
         return
     manifest = stage.complete.document.manifest
     message = Handover(stage.uri, manifest.digest, manifest.files, manifest.bytes, manifest.bytes)
-    lock = stage.locks.make()
+    lock = stage.make_lock()
     try:
         socket.send_fds(channel, [_encoded(message)], [lock])
     finally:

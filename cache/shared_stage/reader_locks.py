@@ -16,6 +16,8 @@ from podferry.sidecar.config.local_path import sibling_dir
 from podferry.sidecar.runtime.file_lock import is_locked
 
 READERS_DIR = "readers"
+SEPARATOR = "-"
+"""Between a lock's random name and the number of the version."""
 
 
 class ReaderLocks:
@@ -28,11 +30,18 @@ class ReaderLocks:
         self._directory = readers_dir(place.private)
         self._view = readers_dir(sibling_dir(place.view))
 
-    def make(self) -> int:
-        """A locked descriptor for one reader; the caller closes its own copy. Raises `OSError`."""
+    def make(self, number: int) -> int:
+        """A locked descriptor for one reader; the caller closes its own copy.
+
+        Args:
+            number: Of the version that it reads.
+
+        Raises:
+            OSError: It cannot be made.
+        """
         self._directory.mkdir(exist_ok=True)
         self.names()  # a long life has many readers: the files of those that have ended go
-        name = uuid.uuid4().hex
+        name = f"{uuid.uuid4().hex}{SEPARATOR}{number}"
         os.close(os.open(self._directory / name, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600))
         descriptor = os.open(self._view / name, os.O_RDONLY | os.O_CLOEXEC)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -42,9 +51,9 @@ class ReaderLocks:
         """Of the locks that readers hold, sorted: each reader's is another one."""
         return sorted(held_locks(self._directory))
 
-    def in_use(self) -> bool:
-        """Whether a reader holds a lock."""
-        return bool(self.names())
+    def numbers(self) -> list[int]:
+        """Of the versions that the holders of locks read."""
+        return [int(name.rpartition(SEPARATOR)[2]) for name in self.names()]
 
 
 def readers_dir(private: Path) -> Path:

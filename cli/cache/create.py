@@ -20,6 +20,7 @@ from podferry.cli.yaml_documents import read_documents, read_text
 from podferry.contract.annotation_values import parse_endpoint, parse_region, parse_size
 from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.quantity import parse_seconds
 from podferry.contract.spec import Access, Medium
 from podferry.sidecar.runtime.messages import print_problems
 
@@ -83,6 +84,12 @@ def _parse_label(text: str) -> tuple[str, str]:
     metavar="SIZE",
     type=ParsedParam("SIZE", parse_rate),
     help="Bytes a second that all holders together take from the source, such as 200Mi.",
+)
+@click.option(
+    "--refresh",
+    metavar="DURATION",
+    type=ParsedParam("DURATION", parse_seconds),
+    help="Holders list the source again after this time, such as 10m.  [default: when warmup asks for it]",
 )
 @click.option("--image", help=f"Image of the holders.  [default: {IMAGE}]")
 @click.option("--secret", help="Secret with the source's credentials, in the holders' namespace.")

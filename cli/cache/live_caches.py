@@ -15,6 +15,7 @@ from podferry.contract.cache_api import (
     AUDIENCE,
     CACHE_LABEL,
     PORT,
+    REFRESH_PATH,
     SOURCE_ANNOTATION,
     STATUS_PATH,
     TOKEN_HEADER,
@@ -52,6 +53,16 @@ class LiveCaches:
         if not services:
             raise no_cache(namespace, name)
         return str(services[0]["metadata"]["annotations"][SOURCE_ANNOTATION])
+
+    def refresh(self, report: CacheReport) -> None:
+        """Have the holders that serve list the source again; their status says when they are done."""
+        serving = [one for one in report.holders if one.status is not None and one.status.complete]
+        token = self._token(report.namespace, f"podferry-cache-{report.name}") if serving else ""
+        action = f"create pods/proxy in {scope(report.namespace)}"
+        for holder in serving:
+            for uri in holder.status.complete if holder.status is not None else ():
+                path = f"/api/v1/namespaces/{report.namespace}/pods/{holder.pod}:{PORT}/proxy{REFRESH_PATH}"
+                self._cluster.request("POST", path, action, {"uri": uri}, headers={TOKEN_HEADER: token})
 
     def _services(self, namespace: str | None, name: str | None) -> list[Json]:
         where = f"/namespaces/{namespace}" if namespace else ""

@@ -27,6 +27,7 @@ from podferry.cli.options.param_types import DIRECTORY, ParsedParam
 from podferry.cli.options.store_options import access_options
 from podferry.contract.cache_api import PORT
 from podferry.contract.errors import InvalidSpec, Problem, Refused
+from podferry.contract.quantity import parse_seconds
 from podferry.contract.spec import Unpack
 from podferry.sidecar.config.local_path import ensure_dir, sibling_dir
 from podferry.sidecar.config.tuning import PrefetchSettings
@@ -64,6 +65,12 @@ MakeStage = Callable[[PeerOptions, KubeClient | None], HolderStage]
     type=ParsedParam("SIZE", parse_rate),
     help="Bytes a second that all holders of the dataset together take from its source, such as 200Mi.",
 )
+@click.option(
+    "--refresh",
+    metavar="DURATION",
+    type=ParsedParam("DURATION", parse_seconds),
+    help="List the source again after this time, such as 10m, and take what has changed.  [default: never]",
+)
 @peer_options
 @access_options
 @log_options
@@ -77,6 +84,7 @@ def serve(log_level: str, log_format: str | None, **options: Any) -> None:
     """
     configure_logs(log_level, log_format)
     host, port, namespaces = (options.pop(name) for name in ("host", "port", "readers"))
+    refresh = options.pop("refresh")
     InvalidSpec.raise_any(_address_problems(host, namespaces))
     peers = take_peer_options(options)
     directory, view, secret_dir = (options.pop(name) for name in ("directory", "shared", "secret_dir"))
@@ -84,7 +92,7 @@ def serve(log_level: str, log_format: str | None, **options: Any) -> None:
     max_rate = options.pop("max_rate")
     limit = RateLimit(max_rate) if max_rate else None
     make_stage = _stage_maker(options.pop("uri"), directory, secret_dir, options, place, limit)
-    asyncio.run(_serve(make_stage, (host, port), namespaces, peers))
+    asyncio.run(_serve(make_stage, (host, port), namespaces, peers, refresh))
 
 
 def _address_problems(host: str, namespaces: tuple[str, ...]) -> list[Problem]:
@@ -118,17 +126,23 @@ def _stage_maker(
     spec = msgspec.structs.replace(spec, unpack=Unpack.NEVER)  # readers unpack
     root = Path(spec.path)
     InvalidSpec.raise_any(filter(None, [ensure_dir(root)]))
-    placement = DatasetPlacement(root, sibling_dir(root) if place is None else place.private, secret_dir)
+    if root.is_mount():
+        what = "another version of the dataset could not take the place of a mount"
+        raise Refused.of(what, str(root), f"Keep it in {root}/held")
+    private = sibling_dir(root) if place is None else place.private
 
-    def job() -> DatasetJob:
-        return DatasetJob(spec, placement, PrefetchSettings(), limit=limit)
+    def job(where: Path, records: Path) -> DatasetJob:
+        there = msgspec.structs.replace(spec, path=str(where))
+        return DatasetJob(
+            there, DatasetPlacement(where, records, secret_dir), PrefetchSettings(), limit=limit
+        )
 
     def stage(peers: PeerOptions, client: KubeClient | None) -> HolderStage:
         source = str(spec.parsed.uri)
         others = make_peers(source, peers, client)
         if place is not None:
             return SharedStage(source, job, place, others)
-        return HolderStage(source, job, root, placement.ownership, others)
+        return HolderStage(source, job, root, private, others)
 
     return stage
 
@@ -156,13 +170,18 @@ async def _cluster(*, needed: bool) -> AsyncIterator[KubeClient | None]:
 
 
 async def _serve(
-    make_stage: MakeStage, address: tuple[str, int], namespaces: tuple[str, ...], peers: PeerOptions
+    make_stage: MakeStage,
+    address: tuple[str, int],
+    namespaces: tuple[str, ...],
+    peers: PeerOptions,
+    refresh_seconds: int | None,
 ) -> None:
     async with _cluster(needed=bool(namespaces or peers.service)) as client:
         readers = _readers(client, namespaces, peers.token) if client and namespaces else None
         stage = make_stage(peers, client)
         async with serving_locks(stage) if isinstance(stage, SharedStage) else nullcontext():
-            await _run(run_holder([stage], _listen(*address), socket.gethostname(), readers))
+            listener, node = _listen(*address), socket.gethostname()
+            await _run(run_holder([stage], listener, node, readers, refresh_seconds))
 
 
 def _readers(client: KubeClient, namespaces: tuple[str, ...], token: Path | None) -> Readers:

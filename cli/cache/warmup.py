@@ -1,4 +1,4 @@
-"""`podferry cache warmup`: waits until every holder has the dataset."""
+"""`podferry cache warmup`: waits until every holder has the dataset, as it is at its source."""
 
 from __future__ import annotations
 
@@ -27,12 +27,14 @@ PATIENCE_SECONDS = 3600.0
 def warmup(name: str, namespace: str, kubeconfig: str | None, context: str | None, timeout: float) -> None:
     """Start the holders of the cache NAME if they were stopped, and wait until each has the dataset.
 
-    Ends with an error if the dataset cannot be fetched, or the time is over. If interrupted, run it again.
+    Holders that have it list the source again, and fetch what has changed. Ends with an error if the dataset
+    cannot be fetched, or the time is over. If interrupted, run it again.
     """
     cluster = LiveCluster(kubeconfig, context)
     caches = LiveCaches(cluster)
-    caches.report(namespace, name)
+    report = caches.report(namespace, name)
     LiveWorkload(cluster, namespace, name).start()
+    caches.refresh(report)
     with progress_bar("fetching") as on_progress:
         report = _wait(lambda: caches.report(namespace, name), timeout, on_progress)
     holders = count_of(report.ready, "holder")
@@ -46,9 +48,10 @@ def _wait(
     while True:
         report = read()
         on_progress(sum(one.cached_bytes for one in report.holders), report.total_bytes * report.wanted)
-        if report.phase is Phase.READY:
-            return report
         problems = [Problem(text.removesuffix(".")) for text in report.problems]
+        if report.phase is Phase.READY and not report.is_refreshing:
+            PermanentError.raise_any(problems)
+            return report
         if report.cannot_fetch:
             raise PermanentError(*problems)
         if time.monotonic() > until:

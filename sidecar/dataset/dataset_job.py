@@ -68,9 +68,10 @@ class DatasetPlacement(msgspec.Struct, frozen=True):
 class DatasetJob:
     """Stages one dataset. Imports little: `podferry dataset get` is this and a progress bar.
 
-    1. `plan`, again while the store does not answer.
-    2. `PlannedDataset.fetch`, or `abandon` if a dataset is refused.
-    3. `close`, in any case.
+    1. `manifest`, if the caller wants to know what there is before anything is claimed.
+    2. `plan`, again while the store does not answer.
+    3. `PlannedDataset.fetch`, or `abandon` if a dataset is refused.
+    4. `close`, in any case.
     """
 
     def __init__(
@@ -90,6 +91,15 @@ class DatasetJob:
         self._overlap: ListingOverlap | None = None
         self._claimed = False
 
+    async def manifest(self) -> Manifest:
+        """The files of the selection, of which `plan` takes a shard; raises as `plan`."""
+        return (await self._selected()).manifest
+
+    async def _selected(self) -> SelectedDataset:
+        dataset = self._dataset = self._dataset or await self._open()
+        check_frozen(self.spec.parsed, dataset.frozen)
+        return dataset
+
     async def plan(self) -> PlannedDataset:
         """List, select, compare with the reference, claim the staging directory.
 
@@ -101,8 +111,7 @@ class DatasetJob:
         directory = self._placement.directory
         if not directory.is_dir():
             raise Refused.of(f"the dataset path {directory} is not a directory", remedy="Create it")
-        dataset = self._dataset = self._dataset or await self._open()
-        check_frozen(self.spec.parsed, dataset.frozen)
+        dataset = await self._selected()
         shard = shard_manifest(dataset.manifest, self.spec.shard)
         materializer = Materializer(
             shard, dataset.pack, self.spec.unpack, self.staging, self._placement.ownership

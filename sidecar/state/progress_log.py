@@ -17,13 +17,17 @@ LOG_SECONDS = 5.0
 
 
 class ProgressLog:
-    """Keeps a dataset's status current while it is staged; the prefetch increments `counters`."""
+    """Keeps a dataset's status current while it is staged; the prefetch increments `counters`.
+
+    Attributes:
+        directory: Where it is, in the volume whose free space the status has.
+    """
 
     def __init__(
         self, status: DatasetStatus, directory: Path, now: Callable[[], float] = time.monotonic
     ) -> None:
         self.counters = status.transfer = TransferCounters()
-        self._status, self._directory, self._now = status, directory, now
+        self._status, self.directory, self._now = status, directory, now
         self._kept_files = self._kept_bytes = 0
         self._rate_meter = RateMeter()
         self._started_at: float | None = None
@@ -52,7 +56,7 @@ class ProgressLog:
     def refresh(self) -> None:
         """Update the status: progress, rate, and how full the volume is."""
         with suppress(OSError):  # the directory does not exist yet, or no longer
-            volume = os.statvfs(self._directory)
+            volume = os.statvfs(self.directory)
             self._status.volume_bytes = volume.f_blocks * volume.f_frsize
             self._status.volume_free = volume.f_bavail * volume.f_frsize
         if self._started_at is not None and self._status.files:

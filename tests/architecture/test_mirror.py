@@ -11,6 +11,8 @@ from tests.support.package_graph import ROOT
 MIRRORED = ("cache", "cli", "contract", "sidecar", "storage", "webhook")
 
 TESTED_ELSEWHERE = {
+    "cache/holder/served_versions.py": "tests/cache/holder/test_refresher.py",
+    "cache/holder/version.py": "tests/cache/holder/test_refresher.py",
     "contract/cache_api.py": "tests/cache/holder/test_server.py",
     "contract/http_api.py": "tests/sidecar/control/test_http_server.py",
     "contract/shared_stage.py": "tests/sidecar/dataset/test_shared_set.py",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from podferry.cache.holder.holder import run_holder
-from podferry.cache.holder.holder_stage import HolderStage
+from podferry.cache.holder.holder_stage import HolderStage, MakeJob
 from podferry.cache.peers.peers import Peers
 from podferry.cache.shared_stage.place import SharedPlace
 from podferry.cache.shared_stage.shared_stage import SharedStage
@@ -35,22 +35,29 @@ def holder_stage(
     peers: Peers | None = None,
     settings: PrefetchSettings = PREFETCH,
     limit: RateLimit | None = None,
+    **more: Any,
 ) -> HolderStage:
     """The stage of a holder in a directory, which is created."""
     root.mkdir(exist_ok=True)
-    placement = DatasetPlacement(root, root.with_name(f"{root.name}.podferry"))
-    spec = DatasetSpec(str(uri), str(root), unpack=Unpack.NEVER)
-    job = lambda: DatasetJob(spec, placement, settings, limit=limit)  # noqa: E731
-    return HolderStage(str(uri), job, root, placement.ownership, peers)
+    private = root.with_name(f"{root.name}.podferry")
+    return HolderStage(str(uri), job_maker(uri, settings, limit), root, private, peers, **more)
+
+
+def job_maker(uri: object, settings: PrefetchSettings = PREFETCH, limit: RateLimit | None = None) -> MakeJob:
+    """What makes the jobs of a stage."""
+
+    def job(root: Path, private: Path) -> DatasetJob:
+        spec = DatasetSpec(str(uri), str(root), unpack=Unpack.NEVER)
+        return DatasetJob(spec, DatasetPlacement(root, private), settings, limit=limit)
+
+    return job
 
 
 def shared_stage(uri: object, root: Path, **settings: Any) -> SharedStage:
     """A stage that readers share in a directory, which is created; without its mounts."""
     place = SharedPlace(root, root)
     release(place.claim())
-    placement = DatasetPlacement(place.files, place.private)
-    spec = DatasetSpec(str(uri), str(place.files), unpack=Unpack.NEVER)
-    return SharedStage(str(uri), lambda: DatasetJob(spec, placement, PrefetchSettings()), place, **settings)
+    return SharedStage(str(uri), job_maker(uri), place, **settings)
 
 
 @asynccontextmanager

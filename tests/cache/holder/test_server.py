@@ -7,6 +7,7 @@ from aiohttp.test_utils import TestServer
 
 from podferry.cache.holder import active_readers, token_budget
 from podferry.cache.holder.readers import Readers
+from podferry.cache.holder.refresher import refresh
 from podferry.cache.holder.server import HolderServer
 from podferry.cache.peers.peers import Peers
 from podferry.contract.cache_api import (
@@ -14,6 +15,7 @@ from podferry.contract.cache_api import (
     DATASET_PATH,
     HEALTH_PATH,
     HOLDER_HEADER,
+    REFRESH_PATH,
     STATUS_PATH,
     TOKEN_HEADER,
     Asker,
@@ -29,6 +31,7 @@ from podferry.contract.cache_api import (
 from podferry.contract.errors import EmptyDataset
 from podferry.storage.checksum.checksums import crc64
 from podferry.storage.memory.store import Fault
+from tests.support.dataset_site import held
 from tests.support.holder_site import holder_stage
 from tests.support.output_site import until
 
@@ -254,6 +257,34 @@ async def test_only_holders_are_peers(content, tmp_path):
         assert await active(session) == ()
         await status(path, "default")
         assert await active(session) == ("team/",)
+    await stage.close()
+
+
+async def test_only_holders_ask_for_a_refresh(content, tmp_path):
+    async def review(token, _):
+        user = {"username": f"system:serviceaccount:team:{token}"}
+        return {"authenticated": True, "audiences": [AUDIENCE], "user": user}
+
+    stage = holder_stage(content.uri, tmp_path / "held")
+    await stage.fill()
+    readers = Readers(review, ["team"], holders="system:serviceaccount:team:holder")
+    application = HolderServer([stage], "n1", readers).application()
+    async with TestServer(application) as server, ClientSession(server.make_url("/")) as session:
+
+        async def ask(account, uri):
+            headers = {"Authorization": f"Bearer {account}"}
+            async with session.post(f"{REFRESH_PATH}?uri={uri}", headers=headers) as response:
+                status = response.status
+            async with session.get(STATUS_PATH, headers=headers) as response:
+                return status, msgspec.json.decode(await response.read(), type=HolderStatus).refreshing
+
+        assert await ask("default", content.uri) == (403, ())
+        assert await ask("holder", "s3://other/x") == (404, ())
+        assert await ask("holder", content.uri) == (202, (str(content.uri),))
+        content.objects["d/b"] = b"new"
+        await refresh(stage)
+        assert (await ask("default", content.uri))[1] == ()
+    assert held(stage.root)["b"] == b"new"
     await stage.close()
 
 

@@ -18,6 +18,7 @@ EVERYTHING = {
     "medium": "disk",
     "shared": "/var/lib/podferry",
     "maxRate": "200Mi",
+    "refresh": "10m",
     "image": "podferry:1",
     "secret": "keys",
     "endpoint": "https://s3.example.com",

@@ -71,4 +71,4 @@ def test_only_what_the_verb_needs_is_allowed():
 
     assert verbs("job_sync") == {("services", "list")}
     assert verbs("job_clear") - verbs("job_warmup") == {("pods", "delete")}
-    assert verbs("job_warmup") - verbs("job_rmr") == {("statefulsets", "patch")}
+    assert verbs("job_warmup") - verbs("job_rmr") == {("statefulsets", "patch"), ("pods/proxy", "create")}

@@ -23,7 +23,9 @@ SPECS = {
         readers=("team-a", "lab-*"),
         shared="/var/lib/podferry",
     ),
-    "claim": CacheSpec("digits", "team-a", "pvc://datasets/digits", 1 << 30, "podferry:0.1.0", nodes=2),
+    "claim": CacheSpec(
+        "digits", "team-a", "pvc://datasets/digits", 1 << 30, "podferry:0.1.0", nodes=2, refresh=600
+    ),
     "everything": CacheSpec(
         "digits",
         "podferry",

@@ -31,3 +31,10 @@ def test_other_namespaces_have_other_claims() -> None:
     [problem] = problems("pvc://datasets/digits", readers=("lab-*", "team"))
     assert "pvc://datasets/digits of team, readers lab-*" in problem
     assert problems("s3://datasets/digits", readers=("lab-*", "team")) == []
+
+
+def test_a_frozen_source_is_not_listed_again() -> None:
+    frozen = "s3://b/c#sha256=" + "0" * 64 + "&bytes=1&files=1"
+    [problem] = problems(frozen, refresh=60)
+    assert problem == "a frozen dataset does not change (refresh after 60 s). Leave refresh out."
+    assert problems("s3://b/c", refresh=60) == problems(frozen) == []

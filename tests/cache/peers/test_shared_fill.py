@@ -74,6 +74,42 @@ async def test_holders_that_start_at_once_read_each_file_once(site, dataset, cou
     assert len(reads(dataset)) == sum(bool(data) for data in FILES.values())
 
 
+async def test_holders_read_what_has_changed_once(site, dataset):
+    holders = site(3)
+    stages = [holders.start(number) for number in range(3)]
+    await complete(*stages)
+    dataset.calls.clear()
+    changed = {f"{n % 3}/{n}": b"changed %d" % n for n in range(10, 20)}
+    dataset.objects |= {f"d/{name}": data for name, data in changed.items()}
+    for stage in stages:
+        stage.ask_refresh()
+    await until(lambda: not any(stage.refreshing for stage in stages))
+    assert [held(stage.root) for stage in stages] == [{**FILES, **changed}] * 3
+    assert reads(dataset) == dict.fromkeys(changed, 1)
+
+
+async def test_a_holder_takes_what_has_changed_from_one_that_has_refreshed_before(site, dataset):
+    holders = site(2)
+    stages = [holders.start(number) for number in range(2)]
+    await complete(*stages)
+    dataset.calls.clear()
+    dataset.objects["d/1/1"] = b"changed"
+    for stage in stages:
+        stage.ask_refresh()
+        await until(lambda stage=stage: not stage.refreshing)
+    assert reads(dataset) == {"1/1": 1}
+
+
+async def test_a_new_holder_takes_everything_from_one_that_was_found(site, dataset):
+    holders = site(2)
+    await complete(holders.start(0, expected=0))
+    await holders.stop(0)
+    dataset.calls.clear()
+    found = holders.start(0)
+    await complete(found, holders.start(1))
+    assert reads(dataset) == {}
+
+
 class RecordedLimit(RateLimit):
     """Waits for nothing, and knows what was taken."""
 

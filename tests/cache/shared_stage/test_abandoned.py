@@ -32,7 +32,7 @@ def test_one_with_a_holder_or_a_reader_stays(tmp_path):
     place, held = stage(tmp_path, "held")
     read, lock = stage(tmp_path, "read")
     release(lock)
-    reader = ReaderLocks(read).make()
+    reader = ReaderLocks(read).make(0)
     assert not free_oldest(tmp_path)
     os.close(reader)
     assert free_oldest(tmp_path)

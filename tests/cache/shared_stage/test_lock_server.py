@@ -22,9 +22,9 @@ async def test_readers_wait_until_it_is_complete_and_each_gets_a_lock(content, t
     }
     assert len({os.fstat(one.lock).st_ino for one in sets}) == 20
     for one in sets:
-        assert stage.locks.in_use()
+        assert stage.readers
         one.close()
-    assert not stage.locks.in_use()
+    assert not stage.readers
     await stage.close()
 
 

@@ -1,14 +1,19 @@
-import asyncio
 import os
+from pathlib import Path
 
 import msgspec
 import pytest
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
+from podferry.cache.holder.content_checksums import RECORD
+from podferry.cache.holder.refresher import refresh
+from podferry.cache.holder.served_versions import UNREAD_SECONDS
 from podferry.cache.holder.server import HolderServer
 from podferry.contract.cache_api import STATUS_PATH, HolderStatus
 from podferry.contract.errors import AccessDenied, Refused
+from podferry.contract.shared_stage import SharedRecord
+from podferry.contract.versioned_json import decode_document
 from podferry.storage.memory.store import Fault
 from tests.support.dataset_site import held
 from tests.support.holder_site import shared_stage
@@ -42,29 +47,70 @@ async def test_the_next_holder_serves_at_once_and_fetches_nothing(content, tmp_p
     assert reads(content) == []
 
 
-async def test_a_dataset_with_a_reader_is_not_compared_with_its_source(content, tmp_path):
-    stage = await filled(content, tmp_path / "held")
-    lock = stage.locks.make()
-    content.objects["d/b"] = b"changed"
-    again = await filled(content, tmp_path / "held", relock_seconds=0)
-    assert held(again.place.files) == FILES
+async def test_a_reader_keeps_its_version_and_later_ones_in_memory(content, tmp_path):
+    now = [0.0]
+    stage = shared_stage(content.uri, tmp_path / "held", relock_seconds=0, now=lambda: now[0])
+    await stage.fill()
+    mounted = os.open(stage.place.files, os.O_PATH)  # as a pod's mount, which is of the directory itself
+    lock = stage.make_lock()
+    for number in range(2):
+        content.objects["d/b"] = b"changed %d" % number
+        await refresh(stage)
+        now[0] += 2 * UNREAD_SECONDS
+        await stage.versions.remove_unread()
+    assert held(stage.place.files) == {**FILES, "b": b"changed 1"}
+    assert held(Path(f"/proc/self/fd/{mounted}")) == FILES
+    assert len(list(stage.versions.files.old_numbers())) == 2
     os.close(lock)
-    again = await filled(content, tmp_path / "held", relock_seconds=0)
-    assert held(again.place.files) == {**FILES, "b": b"changed"}
-
-
-async def test_readers_have_time_to_ask_a_new_holder(content, tmp_path):
-    await filled(content, tmp_path / "held")
-    content.objects["d/b"] = b"changed"
-    stage = shared_stage(content.uri, tmp_path / "held", relock_seconds=600)
-    filling = asyncio.create_task(stage.fill())
-    await stage.wait(600)
-    assert stage.complete is not None
-    assert stage.place.record.is_file()
-    assert held(stage.place.files) == FILES
-    filling.cancel()
-    await asyncio.gather(filling, return_exceptions=True)
+    assert await stage.versions.remove_unread()
+    assert list(stage.versions.files.old_numbers()) == []
+    assert held(Path(f"/proc/self/fd/{mounted}")) == {}
+    os.close(mounted)
     await stage.close()
+
+
+async def test_the_next_holder_keeps_the_versions_of_an_earlier_ones_readers(content, tmp_path):
+    first = shared_stage(content.uri, tmp_path / "held", relock_seconds=0)
+    await first.fill()
+    content.objects["d/b"] = b"changed"
+    await refresh(first)
+    lock = first.make_lock()  # of the second version
+    content.objects["d/b"] = b"changed again"
+    await refresh(first)
+    await first.close()
+    now = [0.0]
+    again = shared_stage(content.uri, tmp_path / "held", relock_seconds=10, now=lambda: now[0])
+    await again.fill()
+    assert held(again.place.files) == {**FILES, "b": b"changed again"}
+    await again.versions.remove_unread()
+    assert len(list(again.versions.files.old_numbers())) == 2  # readers may still ask for a lock
+    now[0] += 11
+    await again.versions.remove_unread()
+    assert list(again.versions.files.old_numbers()) == [1]
+    os.close(lock)
+    await again.versions.remove_unread()
+    assert list(again.versions.files.old_numbers()) == []
+    await again.close()
+
+
+async def test_readers_without_a_holder_never_take_what_changes_for_complete(content, tmp_path, monkeypatch):
+    stage = await filled(content, tmp_path / "held")
+    content.objects["d/b"] = b"changed"
+    seen = []
+    rename = Path.rename
+
+    def watched(path, target):
+        seen.append(stage.place.record.exists())
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", watched)
+    again = shared_stage(content.uri, tmp_path / "held", relock_seconds=0)
+    await again.fill()
+    await refresh(again)
+    await again.close()
+    assert seen == [False, False]
+    record = decode_document(stage.place.record.read_bytes(), SharedRecord, 1, "record")
+    assert [entry.size for entry in record.held.manifest.entries] == [3, 3, 7]
 
 
 async def test_files_that_differ_from_the_record_are_fetched_again(content, tmp_path):
@@ -80,18 +126,21 @@ async def test_a_source_that_cannot_be_read_leaves_it_as_it_is(content, tmp_path
     await filled(content, tmp_path / "held")
     content.faults.append(Fault("entries", error=AccessDenied.of("no"), times=9))
     stage = await filled(content, tmp_path / "held", relock_seconds=0)
+    await refresh(stage)
     assert (stage.complete is not None, stage.failure) == (True, None)
+    assert "no" in str(stage.refresh_failure)
     assert stage.place.record.is_file()
 
 
 async def test_another_dataset_in_the_directory_is_not_adopted(content, tmp_path):
     stage = await filled(content, tmp_path / "held")
-    record = stage.place.record.read_bytes()
-    stage.place.record.write_bytes(record.replace(str(content.uri).encode(), b"memory://other"))
-    await filled(content, tmp_path / "held", relock_seconds=600)
-    stage.place.record.write_bytes(b"{")
-    await filled(content, tmp_path / "held", relock_seconds=600)
-    assert stage.place.record.read_bytes() == record
+    record = stage.place.private / RECORD
+    whole = record.read_bytes()
+    for wrong in (whole.replace(b'"uri":"' + str(content.uri).encode(), b'"uri":"memory://other'), b"{"):
+        assert wrong != whole
+        record.write_bytes(wrong)
+        again = await filled(content, tmp_path / "held", relock_seconds=600)
+        assert (again.adopted, record.read_bytes()) == (False, whole)
 
 
 async def test_a_pack_is_refused(content, tmp_path):
@@ -114,7 +163,7 @@ async def test_space_is_taken_from_datasets_that_nobody_needs(content, tmp_path,
 
 async def test_the_status_counts_readers_in_place(content, tmp_path):
     stage = await filled(content, tmp_path / "held")
-    locks = [stage.locks.make() for _ in range(2)]
+    locks = [stage.locks.make(0) for _ in range(2)]
     async with TestServer(HolderServer([stage], "n1").application()) as server, ClientSession() as session:
 
         async def readers():

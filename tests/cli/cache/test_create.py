@@ -6,7 +6,18 @@ def test_the_options_reach_the_manifests(podferry):
     words = (
         "--source s3://b/c --size 14Gi --nodes 3 --selector pool=gpu -n team --readers lab-* --region eu-1"
     )
-    said = podferry("cache", "create", "digits", *words.split(), "--secret", "keys", "--max-rate", "200Mi")
+    said = podferry(
+        "cache",
+        "create",
+        "digits",
+        *words.split(),
+        "--secret",
+        "keys",
+        "--max-rate",
+        "200Mi",
+        "--refresh",
+        "10m",
+    )
     assert said.code == 0
     *_, service, workload = yaml.safe_load_all(said.out)
     assert service["metadata"]["annotations"] == {
@@ -17,7 +28,13 @@ def test_the_options_reach_the_manifests(podferry):
     arguments = spec["containers"][0]["args"]
     assert workload["spec"]["replicas"] == 3
     assert spec["nodeSelector"] == {"pool": "gpu"}
-    assert {"--readers=team", "--readers=lab-*", "--region=eu-1", "--max-rate=200Mi"} <= set(arguments)
+    assert {
+        "--readers=team",
+        "--readers=lab-*",
+        "--region=eu-1",
+        "--max-rate=200Mi",
+        "--refresh=600s",
+    } <= set(arguments)
     assert {volume["name"] for volume in spec["volumes"]} == {"held", "secret", "token"}
 
 
@@ -44,7 +61,15 @@ def test_an_unknown_size_is_named(podferry):
 
 
 @pytest.mark.parametrize(
-    "words", ["Digits", "d" * 33, "digits --selector gpu", "digits --size x", "digits --max-rate 100Ki"]
+    "words",
+    [
+        "Digits",
+        "d" * 33,
+        "digits --selector gpu",
+        "digits --size x",
+        "digits --max-rate 100Ki",
+        "digits --refresh 0",
+    ],
 )
 def test_wrong_values_are_refused(podferry, words):
     said = podferry("cache", "create", *words.split(), "--source", "s3://b/c")

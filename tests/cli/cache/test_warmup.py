@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from podferry.cli.cache import warmup as module
-from podferry.contract.cache_api import STATUS_PATH, HolderStatus
+from podferry.contract.cache_api import REFRESH_PATH, STATUS_PATH, HolderStatus
 from podferry.contract.errors import Problem
 from podferry.contract.status import DatasetStatus
 from tests.cli.cache.conftest import add_pod, say
@@ -33,6 +33,29 @@ def test_it_waits_until_each_holder_has_the_dataset(warmup, api):
     said = warmup()
     assert (said.code, said.out) == (0, "digits: 1 holder with 2.0 KiB each\n")
     assert next(answers, None) is None
+
+
+def test_holders_that_have_it_take_what_has_changed(warmup, api):
+    busy = msgspec.structs.replace(FULL, refreshing=(SOURCE,))
+    asked, answers = [], iter([FULL, busy, busy, FULL])
+
+    def refresh(request):
+        asked.append(request)
+        return 202, b"{}"
+
+    api.holders[f"POST podferry-0 {REFRESH_PATH}"] = refresh
+    api.holders[f"GET podferry-0 {STATUS_PATH}"] = lambda _: (200, msgspec.json.encode(next(answers)))
+    said = warmup()
+    assert (said.code, said.out) == (0, "digits: 1 holder with 2.0 KiB each\n")
+    assert (len(asked), next(answers, None)) == (1, None)
+
+
+def test_a_source_that_cannot_be_listed_is_an_error_though_the_holder_serves(warmup, api):
+    api.holders[f"POST podferry-0 {REFRESH_PATH}"] = lambda _: (202, b"{}")
+    say(api, "podferry-0", msgspec.structs.replace(FULL, problems=BROKEN.problems))
+    said = warmup()
+    assert (said.code, said.out) == (1, "")
+    assert "the bucket is missing" in said.err
 
 
 def test_an_empty_cache_starts_again(warmup, podferry, api):

@@ -38,9 +38,9 @@ async def test_it_waits_for_the_holder_and_keeps_the_lock(content, stage, tmp_pa
     assert status.digest == stage.complete.document.manifest.digest
     assert (status.uri, status.path) == (str(content.uri), "/data")
     assert job.summary() == "dataset: 3 files, 6 B shared at /data"
-    assert stage.locks.in_use()
+    assert stage.readers
     await job.close()
-    assert not stage.locks.in_use()
+    assert not stage.readers
 
 
 async def test_a_worker_that_starts_again_during_training_locks_again(content, stage, tmp_path):
@@ -48,7 +48,7 @@ async def test_a_worker_that_starts_again_during_training_locks_again(content, s
     job = SharedDatasetsJob(config_of(content.uri, stage.place.directory, tmp_path), AgentState(Status()))
     async with serving_locks(stage):
         await job.run()
-    assert stage.locks.in_use()
+    assert stage.readers
     await job.close()
 
 

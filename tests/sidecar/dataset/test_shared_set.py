@@ -46,7 +46,7 @@ async def test_what_the_last_holder_has_left_is_read_and_locked_later(stage):
     keeping = asyncio.create_task(shared.keep())
     async with serving_locks(stage):
         await keeping
-        assert stage.locks.in_use()
+        assert stage.readers
     shared.close()
 
 
@@ -67,7 +67,7 @@ async def test_another_version_than_the_frozen_one_is_refused(stage):
         shared = SharedSet(stage.place.directory, "0" * 64)
         with pytest.raises(Changed, match="another version"):
             await shared.open()
-        assert not stage.locks.in_use()
+        assert not stage.readers
         shared = SharedSet(stage.place.directory, stage.complete.document.manifest.digest)
         await shared.open()
         shared.close()

@@ -1,0 +1,113 @@
+"""Keeps a stage current: lists its source again, and fetches what differs next to what is served."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+import structlog
+
+from podferry.cache.holder.holder_stage import HolderStage
+from podferry.cache.peers.waiting import wait_for
+from podferry.contract.errors import FerryError, Refused
+from podferry.contract.manifest import Manifest, differences
+from podferry.sidecar.dataset.dataset_job import DatasetJob, PlannedDataset
+from podferry.sidecar.dataset.fit_check import fit_problems
+
+log = structlog.get_logger(__name__)
+SWEEP_SECONDS = 10.0
+"""Between two looks whether earlier versions are still read."""
+
+
+async def keep_current(stage: HolderStage, seconds: float | None) -> None:
+    """List the source of a stage when somebody asks for it, and take what has changed; never returns.
+
+    A stage that was found is compared with its source at once.
+
+    Args:
+        stage: It has been filled.
+        seconds: After how many the source is listed in any case; None for never.
+    """
+    listed_at = -math.inf if stage.adopted else stage.now()
+    if stage.adopted:
+        stage.ask_refresh()
+    while True:
+        due = math.inf if seconds is None else listed_at + seconds - stage.now()
+        await wait_for(stage.asked, min(max(due, 0.0), SWEEP_SECONDS))
+        if stage.asked.is_set() or due <= 0:
+            listed_at = stage.now()
+            await refresh(stage)
+        await stage.versions.remove_unread()
+
+
+async def refresh(stage: HolderStage) -> None:
+    """Serve what the source has now; what is served stays if that cannot be fetched."""
+    stage.asked.clear()
+    if stage.is_frozen:
+        return
+    stage.refreshing = True
+    try:
+        await _update(stage)
+    except FerryError as error:
+        stage.refresh_failure = error
+        log.warning("the dataset is served as it is: it cannot be compared", reason=str(error))
+    else:
+        stage.refresh_failure = None
+        stage.adopted = False
+    finally:
+        stage.refreshing = stage.asked.is_set()
+
+
+async def _update(stage: HolderStage) -> None:
+    files = stage.versions.files
+    job = stage.make_job(files.next_root, files.next_private)
+    try:
+        manifest = await job.manifest()
+        current = stage.complete
+        if current is None or current.digest != manifest.digest:
+            await _replace(stage, job, manifest)
+    finally:
+        await job.close()
+
+
+async def _replace(stage: HolderStage, job: DatasetJob, manifest: Manifest) -> None:
+    stage.check(manifest)
+    planned, shown, files = await _planned(stage, job, manifest), stage.shown, stage.versions.files
+    stage.shown = job
+    try:
+        await stage.fetch_planned(planned, files.next_private)
+        version = await stage.recorded(manifest, files.next_root, files.next_private)
+    except BaseException:
+        stage.shown = shown
+        raise
+    changed = differences(
+        stage.complete.document.manifest.entries if stage.complete else (), manifest.entries
+    )
+    stage.serve_next(version)
+    job.progress.directory, job.status.path = stage.root, str(stage.root)
+    log.info("another version is served", uri=stage.uri, differs=str(changed))
+
+
+async def _planned(stage: HolderStage, job: DatasetJob, manifest: Manifest) -> PlannedDataset:
+    """Plan the next version; the current one is dropped only if both do not fit and nobody reads it.
+
+    Raises:
+        Refused: It does not fit.
+    """
+    while True:
+        held = stage.complete.document if stage.complete is not None else None
+        await asyncio.to_thread(stage.versions.files.prepare, held, manifest)
+        planned = await job.plan()
+        problems = fit_problems([planned.sized], in_pod=False)
+        if not problems:
+            return planned
+        if not await stage.make_room() and not await _drop_unread(stage):
+            raise Refused(*problems)
+
+
+async def _drop_unread(stage: HolderStage) -> bool:
+    if stage.complete is None or stage.versions.is_read:
+        return False
+    log.warning("the next version does not fit next to this one, which nobody reads: it is removed first")
+    await asyncio.to_thread(stage.drop)
+    return True

@@ -1,0 +1,100 @@
+"""The versions of a dataset that a holder serves: the current one, and earlier ones while they are read."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+
+from podferry.cache.holder.version import Version
+from podferry.cache.holder.version_files import VersionFiles
+
+UNREAD_SECONDS = 300.0
+"""Without a request, until nobody reads a version: between two files, a reader computes and writes."""
+
+IsLocked = Callable[[int], bool]
+"""Whether somebody reads the version of this number in place."""
+
+
+class ServedVersions:
+    """Versions by number: a later one has a higher one.
+
+    Args:
+        files: Their directories.
+        is_locked: See `IsLocked`.
+        now: A monotonic clock in seconds.
+
+    Attributes:
+        current: What readers get that ask for the dataset; None for nothing.
+        number: Of the current version.
+    """
+
+    def __init__(
+        self,
+        files: VersionFiles,
+        is_locked: IsLocked = lambda number: False,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.files, self._is_locked, self._now = files, is_locked, now
+        self.current: Version | None = None
+        self.number = 0
+        self._old: dict[int, float] = {}
+        self._found: dict[int, Version] = {}
+
+    def recover(self, least_number: int) -> None:
+        """Continue what an earlier holder had begun, and take over its earlier versions. Blocks.
+
+        Args:
+            least_number: No reader has a version of a higher number.
+        """
+        self.files.finish(self._next_number(least_number))
+        self.number = self._next_number(least_number)
+        self._old = dict.fromkeys(self.files.old_numbers(), -math.inf)
+
+    def _next_number(self, least: int) -> int:
+        return max([least, *(number + 1 for number in self.files.old_numbers())])
+
+    def find(self, digest: str) -> Version | None:
+        """The version with this digest, of which a file is wanted."""
+        for version in (self.current, *self._found.values()):
+            if version is not None and version.digest == digest:
+                version.used_at = self._now()
+                return version
+        return None
+
+    def serve_next(self, version: Version) -> None:
+        """Serve the next version, whose files are complete, from now on. Blocks for some milliseconds."""
+        self.files.replace(self.number)
+        if self.current is not None:
+            self.current.root = self.files.old_root(self.number)
+            self._found[self.number], self._old[self.number] = self.current, self._now()
+        self.number += 1
+        self.current = version
+
+    def drop_current(self) -> None:
+        """Remove the current version. Blocks."""
+        self.current = None
+        self.files.drop_served()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the current version is read."""
+        return self.current is not None and self._is_used(self.number, self.current.used_at)
+
+    def _is_used(self, number: int, since: float) -> bool:
+        return self._now() - since < UNREAD_SECONDS or self._is_locked(number)
+
+    async def remove_unread(self) -> bool:
+        """Remove the earlier versions that nobody reads any more; whether there was one."""
+        used = {number: max(at, self._used_at(number)) for number, at in self._old.items()}
+        unread = [number for number, at in used.items() if not self._is_used(number, at)]
+        for number in unread:
+            del self._old[number]
+            self._found.pop(number, None)
+            await asyncio.to_thread(self.files.remove_old, number)
+        return bool(unread)
+
+    def _used_at(self, number: int) -> float:
+        found = self._found.get(number)
+        return -math.inf if found is None else found.used_at
