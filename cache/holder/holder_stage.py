@@ -5,31 +5,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from functools import partial
-from io import FileIO
 from pathlib import Path
 
 import structlog
 
-from podferry.cache.holder.content_checksums import (
-    file_checksums,
-    record_checksums,
-    recorded_dataset,
-    remove_damaged,
-)
+from podferry.cache.holder.content_checksums import record_checksums, recorded_dataset, remove_damaged
 from podferry.cache.holder.served_versions import ServedVersions
+from podferry.cache.holder.shared_fetch import SharedFetch
 from podferry.cache.holder.version import HeldFile, Version, held_file, version_of
 from podferry.cache.holder.version_files import VersionFiles
-from podferry.cache.peers.file_log import FileLog
 from podferry.cache.peers.peers import Peers
-from podferry.cache.peers.shared_fill import SharedFill
-from podferry.cache.peers.staged_parts import adopted_log, open_staged
 from podferry.cache.peers.waiting import wait_for
 from podferry.contract.cache_api import Asker, Filling, HeldDataset, Progress
 from podferry.contract.errors import FerryError, Refused
 from podferry.contract.manifest import Manifest
 from podferry.contract.status import DatasetStatus
-from podferry.sidecar.dataset.dataset_job import DatasetJob, PlannedDataset
+from podferry.sidecar.dataset.dataset_job import DatasetJob
 from podferry.sidecar.dataset.fit_check import fit_problems
 from podferry.storage.retries import retry_temporary
 
@@ -42,7 +33,7 @@ MakeJob = Callable[[Path, Path], DatasetJob]
 
 
 class HolderStage:
-    """Keeps one dataset in a directory. `Refresher` takes what changes at its source.
+    """Keeps one dataset in a directory. `refresher` takes what changes at its source.
 
     Args:
         uri: Of the dataset.
@@ -54,6 +45,7 @@ class HolderStage:
 
     Attributes:
         versions: What is served.
+        shared: What is fetched together with other holders.
         failure: Why nothing is.
         adopted: Whether what is served was found, and not yet compared with the source.
         shown: Whose progress the status shows.
@@ -72,10 +64,9 @@ class HolderStage:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.uri, self.root, self.directory = uri, root, directory
-        self.make_job, self._peers, self.now = make_job, peers, now
+        self.make_job, self.now = make_job, now
         self.versions = ServedVersions(VersionFiles(root, directory), self.is_locked, now)
-        self._log: FileLog | None = None
-        self._listed, self._changed = asyncio.Event(), asyncio.Event()
+        self.shared, self._changed = SharedFetch(peers), asyncio.Event()
         self._job = make_job(root, directory)
         self.shown = self._job
         self.failure: FerryError | None = None
@@ -134,19 +125,7 @@ class HolderStage:
         version = self.versions.find(digest)
         if version is not None:
             return held_file(version, name)
-        if for_holder and self._log is not None and self._log.manifest.digest == digest:
-            return self._fetched_file(self._log, name)
-        return None
-
-    def _fetched_file(self, news: FileLog, name: str) -> HeldFile | None:
-        entry, staging = news.knows(name), self.shown.staging
-
-        def opened(start: int, length: int) -> FileIO:
-            if entry is None or not news.held(name, start, length):
-                raise FileNotFoundError(name)
-            return open_staged(staging, entry)
-
-        return HeldFile(entry, staging.root / name, opened) if entry is not None else None
+        return self.shared.file(digest, name) if for_holder else None
 
     async def progress(self, asker: Asker, log_id: str, since: int, wait_seconds: float) -> Progress | None:
         """What another holder asks for; None if this stage is not shared.
@@ -157,19 +136,8 @@ class HolderStage:
             since: How many news of it.
             wait_seconds: How long to wait for more.
         """
-        if self._peers is None:
-            return None
-        self._peers.announce(asker)
-        name = self._peers.name
-        if self._log is None:
-            await wait_for(self._listed, wait_seconds)
-        elif self.failure is None:
-            await self._log.wait(log_id, since, wait_seconds)
-        news = self._log
-        if news is None:
-            return Progress(name, "", 0)
-        found, done = news.since(log_id, since), self.status.bytes_done
-        return Progress(name, news.id, len(news), found, news.manifest.digest, done)
+        seconds = wait_seconds if self.failure is None else 0.0
+        return await self.shared.news(asker, log_id, since, seconds, lambda: self.status.bytes_done)
 
     async def fill(self) -> None:
         """Adopt what an earlier holder has left, or fetch everything, and serve it.
@@ -211,9 +179,7 @@ class HolderStage:
         status = self._job.status
         status.digest, status.files, status.bytes = manifest.digest, manifest.files, manifest.bytes
         self._job.progress.planned(manifest.files, manifest.bytes)
-        if self._peers is not None:
-            self._log = await asyncio.to_thread(adopted_log, held, self._job.staging)
-            self._listed.set()
+        await self.shared.adopt(held, self._job.staging)
         self.adopted = True
         log.info("complete dataset adopted", uri=self.uri)
         return await version_of(held, self.root)
@@ -235,7 +201,7 @@ class HolderStage:
                 break
             if not await self.make_room():
                 raise Refused(*problems)
-        await self.fetch_planned(planned, self.directory)
+        await self.shared.fetch(planned, self.directory)
         return planned.manifest
 
     def check(self, manifest: Manifest) -> None:
@@ -245,22 +211,6 @@ class HolderStage:
         """Remove something that nobody reads; False if there is nothing."""
         return await self.versions.remove_unread()
 
-    async def fetch_planned(self, planned: PlannedDataset, directory: Path) -> None:
-        """Fetch a version, together with other holders if there are some.
-
-        Args:
-            planned: What to fetch.
-            directory: Of its records.
-        """
-        if self._peers is None:
-            await planned.fetch()
-            return
-        manifest, root = planned.manifest, planned.job.staging.root
-        self._log = FileLog(manifest)
-        self._listed.set()
-        known = partial(file_checksums, root, directory, manifest.digest)
-        await SharedFill(planned, self._log, self._peers, known).run()
-
     async def recorded(self, manifest: Manifest, root: Path, directory: Path) -> Version:
         """What is served of files that are all there, with their checksums.
 
@@ -269,9 +219,7 @@ class HolderStage:
             root: Where its files are; they are at `self.root` when it is served.
             directory: Of its records.
         """
-        is_logged = self._log is not None and self._log.manifest.digest == manifest.digest
-        computed = self._log.checksums() if self._log is not None and is_logged else {}
-        wanted = root, directory, manifest, self.uri, computed
+        wanted = root, directory, manifest, self.uri, self.shared.checksums(manifest.digest)
         checksums = await asyncio.to_thread(record_checksums, *wanted)
         return await version_of(HeldDataset(manifest, checksums), self.root)
 

@@ -75,7 +75,7 @@ async def _replace(stage: HolderStage, job: DatasetJob, manifest: Manifest) -> N
     planned, shown, files = await _planned(stage, job, manifest), stage.shown, stage.versions.files
     stage.shown = job
     try:
-        await stage.fetch_planned(planned, files.next_private)
+        await stage.shared.fetch(planned, files.next_private)
         version = await stage.recorded(manifest, files.next_root, files.next_private)
     except BaseException:
         stage.shown = shown

@@ -12,6 +12,7 @@ MIRRORED = ("cache", "cli", "contract", "sidecar", "storage", "webhook")
 
 TESTED_ELSEWHERE = {
     "cache/holder/served_versions.py": "tests/cache/holder/test_refresher.py",
+    "cache/holder/shared_fetch.py": "tests/cache/peers/test_shared_fill.py",
     "cache/holder/version.py": "tests/cache/holder/test_refresher.py",
     "contract/cache_api.py": "tests/cache/holder/test_server.py",
     "contract/http_api.py": "tests/sidecar/control/test_http_server.py",

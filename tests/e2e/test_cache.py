@@ -19,6 +19,8 @@ from tests.e2e.store_proxy import store_proxy
 
 SERVICE = "podferry-cache-digits"
 FILES = {f"d{n % 3}/{n}.bin": hashlib.shake_256(bytes([n])).digest(200_000) for n in range(20)}
+CHANGED = {**FILES, **dict.fromkeys(list(FILES)[:2], b"before")}
+"""An earlier version."""
 DIGESTS = {name: hashlib.sha256(data).hexdigest() for name, data in FILES.items()}
 TRAIN = f"""
 import hashlib, os, pathlib
@@ -156,6 +158,23 @@ def test_a_cache_that_is_gone_costs_nothing_but_speed(site: Site, namespace: Nam
     outcome = namespace.run(job("train", container(script=TRAIN), annotations=annotations), 120)
     assert outcome.succeeded, outcome
     assert "the cache is not used" in outcome["podferry"].log
+
+
+def test_a_cache_takes_what_has_changed_at_its_source(site: Site, namespace: Namespace) -> None:
+    name = f"cache-{namespace.name}"
+    address = create(namespace, site.upload_dataset(name, CHANGED), "--size", "32Mi")
+    assert cache_verb(site, namespace, "warmup", "--timeout", "60").startswith("digits: 1 holder with")
+    newer = site.bucket.podferry("dataset", "freeze", site.upload_dataset(name, FILES)).strip()
+    assert cache_verb(site, namespace, "warmup", "--timeout", "60") == "digits: 1 holder with 3.8 MiB each\n"
+    with store_proxy(site.cluster, site.bucket, "GET *", "HEAD *") as silent:
+        annotations = namespace.store_annotations(dataset=newer)
+        annotations[f"{PREFIX}endpoint"] = silent.endpoint
+        wait_for_webhook(namespace, pod("probe", container(script=TRAIN), annotations=annotations), address)
+        outcome = namespace.run(job("train", container(script=TRAIN), annotations=annotations), 120)
+    assert outcome.succeeded, outcome
+    log = namespace.kubectl("logs", f"{SERVICE}-0")
+    assert "another version is served" in log
+    assert "2 changed: " in log
 
 
 def test_a_cache_is_cleared_warmed_up_and_deleted(site: Site, namespace: Namespace) -> None:

@@ -16,7 +16,7 @@ from tests.e2e.install import OVERLAY, ROOT
 from tests.e2e.manifests import UNPRIVILEGED, container, job, pod
 from tests.e2e.namespace import Namespace
 from tests.e2e.site import RESTRICTED, Site
-from tests.e2e.test_cache import DIGESTS, SERVICE, bindings, create, frozen_dataset
+from tests.e2e.test_cache import DIGESTS, FILES, SERVICE, bindings, cache_verb, create, frozen_dataset
 
 __all__ = ["bindings"]
 MOUNTS = """set -e
@@ -38,6 +38,10 @@ found = {{str(file.relative_to(data)): hashlib.sha256(file.read_bytes()).hexdige
 assert found == {DIGESTS!r}, found
 [mount] = [line.split() for line in open("/proc/self/mountinfo") if line.split()[4] == str(data)]
 assert "tmpfs" in mount and "ro" in mount[5].split(","), mount
+"""
+SEES = """
+import os, pathlib
+assert pathlib.Path(os.environ["PODFERRY_DATASET"], "d0/new.bin").read_text() == "{text}"
 """
 ATTACK = f"""
 {CHECK}
@@ -136,6 +140,26 @@ def test_pods_read_in_place_and_can_change_nothing(site: Site, user: int) -> Non
         assert namespace.outcome(hold).succeeded
         log = namespace.kubectl("logs", f"{SERVICE}-0")
         assert "complete dataset adopted" in log, log
+
+
+@pytest.mark.usefixtures("mounts")
+def test_a_pod_that_runs_keeps_its_version(site: Site, namespace: Namespace) -> None:
+    name = f"shared-{namespace.name}"
+    source = site.upload_dataset(name, FILES)
+    create(namespace, source, "--shared", "/var/lib/podferry", "--size", "32Mi")
+    wait_until_shared(namespace, source)
+    annotations = namespace.store_annotations(dataset=source)
+    hold = pod("hold", container(script=HOLD), annotations=annotations)
+    namespace.start(hold)
+    namespace.until_logged(hold, "trainer", "reading", timeout=60)
+    for number in range(2):
+        site.upload_dataset(name, {"d0/new.bin": b"%d" % number})
+        assert "1 holder with" in cache_verb(site, namespace, "warmup", "--timeout", "60")
+        train = job(f"train-{number}", container(script=SEES.format(text=number)), annotations=annotations)
+        outcome = namespace.run(train, 120)
+        assert outcome.succeeded, outcome
+    namespace.kubectl("exec", "hold", "-c", "trainer", "--", "touch", "/tmp/end")
+    assert namespace.outcome(hold).succeeded
 
 
 @pytest.mark.usefixtures("installed_mounts")
