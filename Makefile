@@ -71,7 +71,7 @@ $(WRITERS)/.installed: tests/writers/requirements.txt
 	@touch $@
 
 e2e: $(STAMP)servers ## run everything on a real Kubernetes with a real S3 server
-	$(BIN)/pytest -m e2e $(ONLY) tests/e2e
+	$(BIN)/pytest -m e2e -o cache_dir=.pytest_cache/e2e $(ONLY) tests/e2e
 
 e2e-two-nodes: $(STAMP)servers ## run a cache on a real Kubernetes with two nodes
 	$(BIN)/pytest -m two_nodes tests/e2e/test_two_nodes.py
