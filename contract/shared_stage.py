@@ -5,7 +5,8 @@
     DIRECTORY/holder.sock    the holder's Unix socket, of packets (SOCK_SEQPACKET)
     DIRECTORY.podferry/      the holder's own: readers have no mount of it
 
-A reader connects, and receives one Handover a second until the dataset is complete. The last one carries a
+A reader connects, sends STARTS, or READS if it has the dataset mounted already, and receives one Handover a
+second until the dataset is complete. The last one carries a
 descriptor: of a file that belongs to this reader alone, locked (flock(2)). The dataset stays as it is until
 the descriptor is closed, also if the holder ends meanwhile.
 """
@@ -23,6 +24,8 @@ SOCKET_FILE = "holder.sock"
 PROGRESS_SECONDS = 1.0
 """Between two messages of a holder that is not complete."""
 MAX_MESSAGE_BYTES = 64 * 1024
+STARTS, READS = b"starts", b"reads"
+"""What a reader says: which version it has mounted follows from it."""
 
 
 class SharedRecord(msgspec.Struct, frozen=True):

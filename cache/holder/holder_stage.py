@@ -182,7 +182,9 @@ class HolderStage:
         await self.shared.adopt(held, self._job.staging)
         self.adopted = True
         log.info("complete dataset adopted", uri=self.uri)
-        return await version_of(held, self.root)
+        version = await version_of(held, self.root)
+        version.used_at = self.now()  # an earlier holder's readers may have it
+        return version
 
     async def _filled(self) -> Version:
         self.retract()

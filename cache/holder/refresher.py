@@ -96,7 +96,11 @@ async def _planned(stage: HolderStage, job: DatasetJob, manifest: Manifest) -> P
     """
     while True:
         held = stage.complete.document if stage.complete is not None else None
-        await asyncio.to_thread(stage.versions.files.prepare, held, manifest)
+        try:
+            await asyncio.to_thread(stage.versions.files.prepare, held, manifest)
+        except OSError as error:
+            what = "the next version cannot be put together"
+            raise Refused.of(what, str(error), "Give the volume more space") from error
         planned = await job.plan()
         problems = fit_problems([planned.sized], in_pod=False)
         if not problems:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import Callable
 
@@ -11,7 +10,8 @@ from podferry.cache.holder.version import Version
 from podferry.cache.holder.version_files import VersionFiles
 
 UNREAD_SECONDS = 300.0
-"""Without a request, until nobody reads a version: between two files, a reader computes and writes."""
+"""Without a request and a lock, until nobody reads a version: between two files, a reader computes and
+writes, and an agent that is started again needs a moment to get its lock again."""
 
 IsLocked = Callable[[int], bool]
 """Whether somebody reads the version of this number in place."""
@@ -50,7 +50,7 @@ class ServedVersions:
         """
         self.files.finish(self._next_number(least_number))
         self.number = self._next_number(least_number)
-        self._old = dict.fromkeys(self.files.old_numbers(), -math.inf)
+        self._old = dict.fromkeys(self.files.old_numbers(), self._now())
 
     def _next_number(self, least: int) -> int:
         return max([least, *(number + 1 for number in self.files.old_numbers())])
@@ -78,23 +78,32 @@ class ServedVersions:
         self.files.drop_served()
 
     @property
+    def oldest(self) -> int:
+        """The number of the oldest version that is left."""
+        return min(self.number, *self._old) if self._old else self.number
+
+    @property
     def is_read(self) -> bool:
         """Whether the current version is read."""
-        return self.current is not None and self._is_used(self.number, self.current.used_at)
+        self._note_locks()
+        return self.current is not None and self._now() - self.current.used_at < UNREAD_SECONDS
 
-    def _is_used(self, number: int, since: float) -> bool:
-        return self._now() - since < UNREAD_SECONDS or self._is_locked(number)
+    def _note_locks(self) -> None:
+        """Note which versions are locked at this moment. To be called every few seconds."""
+        for number, version in self._found.items():
+            self._old[number] = max(self._old[number], version.used_at)
+        for number in self._old:
+            if self._is_locked(number):
+                self._old[number] = self._now()
+        if self.current is not None and self._is_locked(self.number):
+            self.current.used_at = self._now()
 
     async def remove_unread(self) -> bool:
         """Remove the earlier versions that nobody reads any more; whether there was one."""
-        used = {number: max(at, self._used_at(number)) for number, at in self._old.items()}
-        unread = [number for number, at in used.items() if not self._is_used(number, at)]
+        self._note_locks()
+        unread = [number for number, at in self._old.items() if self._now() - at >= UNREAD_SECONDS]
         for number in unread:
             del self._old[number]
             self._found.pop(number, None)
             await asyncio.to_thread(self.files.remove_old, number)
         return bool(unread)
-
-    def _used_at(self, number: int) -> float:
-        found = self._found.get(number)
-        return -math.inf if found is None else found.used_at

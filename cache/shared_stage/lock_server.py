@@ -12,10 +12,12 @@ from pathlib import Path
 import msgspec
 
 from podferry.cache.shared_stage.shared_stage import SharedStage
-from podferry.contract.shared_stage import PROGRESS_SECONDS, SOCKET_FILE, Handover
+from podferry.contract.shared_stage import PROGRESS_SECONDS, SOCKET_FILE, STARTS, Handover
 
 SOCKET_MODE = 0o666
 """To connect is to write: readers have any user."""
+ASK_SECONDS = 5.0
+"""For what a reader says after it has connected."""
 BACKLOG = 256
 """Pods that start at once on a node: Kubernetes allows 110 by default."""
 
@@ -60,21 +62,31 @@ async def _serve(channel: socket.socket, stage: SharedStage) -> None:
     """Report progress until the stage is complete, then hand a lock over."""
     with channel, suppress(OSError):  # the reader has ended, or takes what is there without a lock
         channel.setblocking(False)
+        starts = await _starts(channel)
         while stage.complete is None and stage.failure is None:
             filling = stage.filling
             channel.send(_encoded(Handover(stage.uri, bytes=filling.bytes, bytes_done=filling.bytes_done)))
             await stage.wait(PROGRESS_SECONDS)
-        _finish(channel, stage)
+        _finish(channel, stage, starts=starts)
 
 
-def _finish(channel: socket.socket, stage: SharedStage) -> None:
+async def _starts(channel: socket.socket) -> bool:
+    """Whether a reader has not mounted the dataset yet; False for one that does not say it."""
+    try:
+        async with asyncio.timeout(ASK_SECONDS):
+            return await asyncio.get_running_loop().sock_recv(channel, len(STARTS)) == STARTS
+    except TimeoutError:
+        return False
+
+
+def _finish(channel: socket.socket, stage: SharedStage, *, starts: bool) -> None:
     if stage.complete is None:
         problems = stage.failure.problems if stage.failure is not None else ()
         channel.send(_encoded(Handover(stage.uri, problems=problems)))
         return
     manifest = stage.complete.document.manifest
     message = Handover(stage.uri, manifest.digest, manifest.files, manifest.bytes, manifest.bytes)
-    lock = stage.make_lock()
+    lock = stage.make_lock(starts=starts)
     try:
         socket.send_fds(channel, [_encoded(message)], [lock])
     finally:

@@ -24,9 +24,6 @@ from podferry.sidecar.runtime.atomic_file import replace_file
 log = structlog.get_logger(__name__)
 SHOWN_CHARACTERS = 8
 """Of a lock's random name."""
-RELOCK_SECONDS = 10.0
-"""In which readers without a lock ask a new holder for one: some have seen the old one end. They ask every
-second."""
 
 
 class SharedStage(HolderStage):
@@ -41,7 +38,6 @@ class SharedStage(HolderStage):
         make_job: See `MakeJob`.
         place: Where it is; its directories exist.
         peers: The other holders of the dataset; None if there are none.
-        relock_seconds: Before a version is removed that readers of an earlier holder may have.
         settings: As of `HolderStage`.
     """
 
@@ -51,12 +47,10 @@ class SharedStage(HolderStage):
         make_job: MakeJob,
         place: SharedPlace,
         peers: Peers | None = None,
-        relock_seconds: float = RELOCK_SECONDS,
         **settings: Any,
     ) -> None:
         self.place, self.locks = place, ReaderLocks(place)
         super().__init__(uri, make_job, place.files, place.private, peers, **settings)
-        self._relocked_at = self.now() + relock_seconds
 
     @property
     def readers(self) -> tuple[str, ...]:
@@ -65,7 +59,7 @@ class SharedStage(HolderStage):
 
     def is_locked(self, number: int) -> bool:
         """See `HolderStage.is_locked`."""
-        return self.now() < self._relocked_at or any(one <= number for one in self.locks.numbers())
+        return any(one <= number for one in self.locks.numbers())
 
     def least_number(self) -> int:
         """See `HolderStage.least_number`."""
@@ -82,9 +76,16 @@ class SharedStage(HolderStage):
         parent = self.place.directory.parent
         return await super().make_room() or await asyncio.to_thread(free_oldest, parent)
 
-    def make_lock(self) -> int:
-        """A locked descriptor for one reader of what is served. Raises `OSError`."""
-        return self.locks.make(self.versions.number)
+    def make_lock(self, *, starts: bool = True) -> int:
+        """A locked descriptor for one reader.
+
+        Args:
+            starts: Whether it mounts what is served; else it has mounted a version, perhaps the oldest.
+
+        Raises:
+            OSError: It cannot be made.
+        """
+        return self.locks.make(self.versions.number if starts else self.versions.oldest)
 
     def publish(self, version: Version) -> None:
         """See `HolderStage.publish`."""

@@ -17,8 +17,10 @@ from podferry.contract.shared_stage import (
     FILES_DIR,
     MAX_MESSAGE_BYTES,
     PROGRESS_SECONDS,
+    READS,
     RECORD_FILE,
     SOCKET_FILE,
+    STARTS,
     Handover,
     SharedRecord,
 )
@@ -63,7 +65,7 @@ class SharedSet:
             Changed: It is another version than the frozen reference names.
         """
         try:
-            message = await self._lock(on_filling)
+            message = await self._lock(STARTS, on_filling)
         except (OSError, TimeoutError) as error:
             message = await asyncio.to_thread(self._left_complete, error)
             log.warning("no holder responds: the shared dataset is read as it was left", reason=str(error))
@@ -79,7 +81,7 @@ class SharedSet:
         """Get the lock from a new holder, which looks for readers before it changes anything."""
         while self.lock is None:
             try:
-                await self._lock()
+                await self._lock(READS)
             except (OSError, TimeoutError, Refused):
                 await asyncio.sleep(RELOCK_SECONDS)
 
@@ -89,10 +91,13 @@ class SharedSet:
             os.close(self.lock)
             self.lock = None
 
-    async def _lock(self, on_filling: Callable[[Handover], None] = lambda message: None) -> Handover:
+    async def _lock(
+        self, asked: bytes, on_filling: Callable[[Handover], None] = lambda message: None
+    ) -> Handover:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as channel:
             channel.setblocking(False)
             _connect(channel, self.directory)
+            channel.send(asked)
             while True:
                 message, descriptors = await _received(channel)
                 if message.problems:

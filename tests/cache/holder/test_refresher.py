@@ -1,6 +1,8 @@
 """A holder whose source changes: every reader sees one version, and only what differs is fetched."""
 
 import asyncio
+import errno
+import os
 import tempfile
 from pathlib import Path
 
@@ -115,6 +117,21 @@ async def test_a_version_that_is_read_is_not_removed_for_the_next_one(stage, con
     assert held(stage.root) == {**FILES, "a/2": b"TWO"}
     assert reads(content) == ["a/2"]
     assert list(stage.versions.files.old_numbers()) == []
+
+
+async def test_a_volume_without_room_for_links_leaves_what_is_served(stage, content, monkeypatch):
+    content.objects["d/a/2"] = b"TWO"
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "link", full)
+        await refresh(stage)
+    assert "No space left" in str(stage.refresh_failure)
+    assert held(stage.root) == FILES
+    await refresh(stage)
+    assert held(stage.root)["a/2"] == b"TWO"
 
 
 async def test_a_version_that_fits_in_no_way_is_a_failure_that_the_next_refresh_ends(

@@ -42,35 +42,66 @@ async def test_its_record_says_that_it_is_complete(content, tmp_path):
 async def test_the_next_holder_serves_at_once_and_fetches_nothing(content, tmp_path):
     await filled(content, tmp_path / "held")
     content.calls.clear()
-    stage = await filled(content, tmp_path / "held", relock_seconds=0)
+    stage = await filled(content, tmp_path / "held")
     assert stage.complete.document.manifest.files == 3
     assert reads(content) == []
 
 
+class Clock:
+    def __init__(self):
+        self.seconds = 0.0
+
+    def __call__(self):
+        return self.seconds
+
+
+async def swept(stage, clock, seconds=UNREAD_SECONDS):
+    """The earlier versions that are left after so much time, in which the holder looks every 10 s."""
+    for _ in range(int(seconds / 10)):
+        clock.seconds += 10
+        await stage.versions.remove_unread()
+    return list(stage.versions.files.old_numbers())
+
+
 async def test_a_reader_keeps_its_version_and_later_ones_in_memory(content, tmp_path):
-    now = [0.0]
-    stage = shared_stage(content.uri, tmp_path / "held", relock_seconds=0, now=lambda: now[0])
+    clock = Clock()
+    stage = shared_stage(content.uri, tmp_path / "held", now=clock)
     await stage.fill()
     mounted = os.open(stage.place.files, os.O_PATH)  # as a pod's mount, which is of the directory itself
     lock = stage.make_lock()
     for number in range(2):
         content.objects["d/b"] = b"changed %d" % number
         await refresh(stage)
-        now[0] += 2 * UNREAD_SECONDS
-        await stage.versions.remove_unread()
+        assert await swept(stage, clock, 2 * UNREAD_SECONDS) == list(range(number + 1))
     assert held(stage.place.files) == {**FILES, "b": b"changed 1"}
     assert held(Path(f"/proc/self/fd/{mounted}")) == FILES
-    assert len(list(stage.versions.files.old_numbers())) == 2
     os.close(lock)
-    assert await stage.versions.remove_unread()
-    assert list(stage.versions.files.old_numbers()) == []
+    assert await swept(stage, clock) == []
     assert held(Path(f"/proc/self/fd/{mounted}")) == {}
     os.close(mounted)
     await stage.close()
 
 
+async def test_a_reader_that_gets_its_lock_again_keeps_the_oldest_version(content, tmp_path):
+    clock = Clock()
+    stage = shared_stage(content.uri, tmp_path / "held", now=clock)
+    await stage.fill()
+    lock = stage.make_lock()
+    content.objects["d/b"] = b"changed"
+    await refresh(stage)
+    assert await swept(stage, clock, 2 * UNREAD_SECONDS) == [0]
+    os.close(lock)  # its agent is killed, and started again
+    assert await swept(stage, clock, UNREAD_SECONDS / 2) == [0]
+    lock = stage.make_lock(starts=False)
+    assert await swept(stage, clock, 2 * UNREAD_SECONDS) == [0]
+    os.close(lock)
+    assert await swept(stage, clock) == []
+    await stage.close()
+
+
 async def test_the_next_holder_keeps_the_versions_of_an_earlier_ones_readers(content, tmp_path):
-    first = shared_stage(content.uri, tmp_path / "held", relock_seconds=0)
+    clock = Clock()
+    first = shared_stage(content.uri, tmp_path / "held", now=clock)
     await first.fill()
     content.objects["d/b"] = b"changed"
     await refresh(first)
@@ -78,18 +109,14 @@ async def test_the_next_holder_keeps_the_versions_of_an_earlier_ones_readers(con
     content.objects["d/b"] = b"changed again"
     await refresh(first)
     await first.close()
-    now = [0.0]
-    again = shared_stage(content.uri, tmp_path / "held", relock_seconds=10, now=lambda: now[0])
+    again = shared_stage(content.uri, tmp_path / "held", now=clock)
     await again.fill()
     assert held(again.place.files) == {**FILES, "b": b"changed again"}
-    await again.versions.remove_unread()
-    assert len(list(again.versions.files.old_numbers())) == 2  # readers may still ask for a lock
-    now[0] += 11
-    await again.versions.remove_unread()
-    assert list(again.versions.files.old_numbers()) == [1]
+    assert again.versions.is_read  # readers may still ask for a lock
+    assert await swept(again, clock, UNREAD_SECONDS / 2) == [0, 1]
+    assert await swept(again, clock, UNREAD_SECONDS) == [1]
     os.close(lock)
-    await again.versions.remove_unread()
-    assert list(again.versions.files.old_numbers()) == []
+    assert await swept(again, clock) == []
     await again.close()
 
 
@@ -104,7 +131,7 @@ async def test_readers_without_a_holder_never_take_what_changes_for_complete(con
         return rename(path, target)
 
     monkeypatch.setattr(Path, "rename", watched)
-    again = shared_stage(content.uri, tmp_path / "held", relock_seconds=0)
+    again = shared_stage(content.uri, tmp_path / "held")
     await again.fill()
     await refresh(again)
     await again.close()
@@ -117,7 +144,7 @@ async def test_files_that_differ_from_the_record_are_fetched_again(content, tmp_
     stage = await filled(content, tmp_path / "held")
     (stage.place.files / "a/1").write_bytes(b"0ne")
     content.calls.clear()
-    await filled(content, tmp_path / "held", relock_seconds=600)
+    await filled(content, tmp_path / "held")
     assert reads(content) == ["a/1"]
     assert held(stage.place.files) == FILES
 
@@ -125,7 +152,7 @@ async def test_files_that_differ_from_the_record_are_fetched_again(content, tmp_
 async def test_a_source_that_cannot_be_read_leaves_it_as_it_is(content, tmp_path):
     await filled(content, tmp_path / "held")
     content.faults.append(Fault("entries", error=AccessDenied.of("no"), times=9))
-    stage = await filled(content, tmp_path / "held", relock_seconds=0)
+    stage = await filled(content, tmp_path / "held")
     await refresh(stage)
     assert (stage.complete is not None, stage.failure) == (True, None)
     assert "no" in str(stage.refresh_failure)
@@ -139,7 +166,7 @@ async def test_another_dataset_in_the_directory_is_not_adopted(content, tmp_path
     for wrong in (whole.replace(b'"uri":"' + str(content.uri).encode(), b'"uri":"memory://other'), b"{"):
         assert wrong != whole
         record.write_bytes(wrong)
-        again = await filled(content, tmp_path / "held", relock_seconds=600)
+        again = await filled(content, tmp_path / "held")
         assert (again.adopted, record.read_bytes()) == (False, whole)
 
 
