@@ -1,12 +1,16 @@
 import asyncio
 import os
+import socket
 
 import pytest
 
+from podferry.cache.holder.refresher import refresh
+from podferry.cache.shared_stage import lock_server
 from podferry.cache.shared_stage.lock_server import serving_locks
 from podferry.contract.errors import Refused
 from podferry.sidecar.dataset.shared_set import SharedSet
 from tests.support.holder_site import shared_stage
+from tests.support.output_site import until
 
 
 async def test_readers_wait_until_it_is_complete_and_each_gets_a_lock(content, tmp_path):
@@ -25,6 +29,27 @@ async def test_readers_wait_until_it_is_complete_and_each_gets_a_lock(content, t
         assert stage.readers
         one.close()
     assert not stage.readers
+    await stage.close()
+
+
+async def test_who_has_mounted_a_version_before_gets_the_lock_of_the_oldest(content, tmp_path, monkeypatch):
+    monkeypatch.setattr(lock_server, "ASK_SECONDS", 0.1)
+    stage = shared_stage(content.uri, tmp_path / "held")
+    await stage.fill()
+    for data in (b"1", b"2"):
+        content.objects["d/b"] = data
+        await refresh(stage)
+    async with serving_locks(stage):
+        starts, reads = SharedSet(stage.place.directory), SharedSet(stage.place.directory)
+        await starts.open()
+        assert stage.locks.numbers() == [2]
+        await reads.keep()
+        assert sorted(stage.locks.numbers()) == [0, 2]
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as silent:
+            silent.connect(str(stage.place.directory / "holder.sock"))
+            await until(lambda: sorted(stage.locks.numbers()) == [0, 0, 2])
+        starts.close()
+        reads.close()
     await stage.close()
 
 
