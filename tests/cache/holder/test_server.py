@@ -301,7 +301,7 @@ async def test_what_is_not_complete_is_for_holders_alone(content, tmp_path, monk
     application = HolderServer([stage], "n1").application()
     async with TestServer(application) as server, ClientSession(server.make_url("/")) as session:
         filling = asyncio.create_task(stage.fill())
-        await until(lambda: stage.shared._log is not None and stage._log.held("a/1"))
+        await until(lambda: stage.shared._log is not None and stage.shared._log.held("a/1"))
         path = file_path(stage.shared._log.manifest.digest, "a/1")
         for headers, expected in (({}, 404), ({HOLDER_HEADER: "1"}, 200)):
             async with session.get(path, headers=headers) as response:
