@@ -176,6 +176,7 @@ class HolderStage:
         manifest = held.manifest
         if len(self._job.staging.claim(manifest)) < manifest.files:
             return None
+        self._job.staging.remove_partials()  # nothing is fetched into it: trainers list what is there
         status = self._job.status
         status.digest, status.files, status.bytes = manifest.digest, manifest.files, manifest.bytes
         self._job.progress.planned(manifest.files, manifest.bytes)

@@ -39,10 +39,21 @@ def read(directory: Path, command: tuple[str, ...], log_level: str, log_format: 
     log.info("dataset complete", uri=message.uri, files=message.files, bytes=message.bytes)
     if shared.lock is not None:
         os.set_inheritable(shared.lock, True)
-    os.environ[DATASET_VARIABLE] = str(shared.files)
+    os.environ[DATASET_VARIABLE] = _lasting_path(shared.files)
     try:
         os.execvp(words[0], words)  # noqa: S606 - without a shell
     except OSError as error:
         raise Refused.of(
             f"{words[0]} cannot be started", str(error), "Check its spelling, and PATH"
         ) from error
+
+
+def _lasting_path(directory: Path) -> str:
+    """A path of the directory that lasts as long as this process, by which COMMAND is replaced.
+
+    The holder gives the name of the directory to the next version, also while COMMAND runs. What this opens
+    is what the lock keeps, or a later one, which it keeps as well.
+    """
+    descriptor = os.open(directory, os.O_PATH)
+    os.set_inheritable(descriptor, True)
+    return f"/proc/{os.getpid()}/fd/{descriptor}"

@@ -47,6 +47,12 @@ async def test_the_next_holder_serves_at_once_and_fetches_nothing(content, tmp_p
     assert reads(content) == []
 
 
+async def test_nothing_of_podferry_is_among_the_files(content, tmp_path):
+    for _ in range(2):  # fetched, then adopted
+        stage = await filled(content, tmp_path / "held")
+        assert sorted(path.name for path in stage.place.files.iterdir()) == ["a", "b"]
+
+
 class Clock:
     def __init__(self):
         self.seconds = 0.0

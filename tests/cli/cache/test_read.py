@@ -83,6 +83,29 @@ def test_the_next_holder_has_it_at_once_and_sees_the_reader(on_a_node):
     assert "read as it was left" in said.stderr
 
 
+def test_a_command_keeps_its_version(on_a_node):
+    said = on_a_node("""
+        serve 'dataset complete'
+        cp ../source/b before; echo b > names
+        read_set -- sh -c 'touch reading; until [ -e end ]; do sleep 0.1; done
+          cmp before "$PODFERRY_DATASET/b"; sh -c "ls $PODFERRY_DATASET/" | cmp - names' &
+        reader=$!
+        while [ ! -e reading ]; do sleep 0.1; done
+        echo changed > ../source/b
+        port=$(grep -o '127.0.0.1:[0-9]*' log | head -1 | cut -d : -f 2)
+        exec 3<> /dev/tcp/127.0.0.1/$port
+        printf 'POST /v1/refresh?uri=file://%s HTTP/1.1\\r\\nHost: h\\r\\nConnection: close\\r\\n\\r\\n' \\
+          "$(realpath ../source)" >&3
+        cat <&3 > /dev/null
+        until grep -q 'another version' log; do sleep 0.1; done
+        read_set -- grep -q changed read/set/files/b
+        touch end
+        wait $reader
+        kill $holder
+    """)
+    assert (said.returncode, said.stdout) == (0, ""), said
+
+
 def test_a_place_without_mounts_is_refused(podferry, tmp_path):
     (tmp_path / "source").mkdir()
     said = podferry("cache", "serve", tmp_path / "source", tmp_path / "set", "--shared", tmp_path / "x/set")
