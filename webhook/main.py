@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import gc
-import resource
 import signal
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
@@ -19,6 +18,7 @@ import structlog
 
 from podferry.webhook.admission.listener import Listener
 from podferry.webhook.admission.metrics import serve_metrics
+from podferry.webhook.admission.open_files import raise_open_files
 from podferry.webhook.admission.server import Webhook
 from podferry.webhook.cluster.caches import Caches
 from podferry.webhook.cluster.certificate_files import CertificateFiles, CertificateLoader
@@ -114,7 +114,7 @@ async def run_webhook(config: WebhookConfig) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    _allow_connections()
+    raise_open_files()
     _return_buffers()
     gc.set_threshold(OBJECTS_PER_COLLECTION)
     async with _identity(config.certificates) as identity:
@@ -172,12 +172,6 @@ async def _metrics_served(webhook: Webhook, config: WebhookConfig) -> AsyncItera
         yield
     finally:
         await runner.cleanup()
-
-
-def _allow_connections() -> None:
-    """Raise this process's limit on open files, and so on connections, as far as it may."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _return_buffers() -> None:

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import structlog
 from aiohttp import web
 
+from podferry.cache.holder.connections import Connections, most_connections
 from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.holder.readers import Readers
 from podferry.cache.holder.refresher import keep_current
@@ -17,6 +18,7 @@ from podferry.cache.holder.server import HolderServer
 from podferry.cache.holder.small_files import SmallFiles
 from podferry.contract.errors import FerryError
 from podferry.sidecar.runtime.concurrency import gather_all, merge_errors
+from podferry.webhook.admission.open_files import raise_open_files
 
 log = structlog.get_logger(__name__)
 
@@ -53,9 +55,11 @@ async def run_holder(
 
 @asynccontextmanager
 async def _serving(server: HolderServer, listener: socket.socket) -> AsyncIterator[None]:
-    runner = web.AppRunner(server.application(), access_log=None)
+    application, connections = server.application(), Connections(most_connections(raise_open_files()))
+    application.middlewares.insert(0, connections.watch)
+    runner = web.AppRunner(application, access_log=None)
     await runner.setup()
-    connections: set[asyncio.Transport] = set()
+    closing = asyncio.create_task(connections.close_late())
     listening: asyncio.Server | None = None
     try:
         handler = runner.server
@@ -67,8 +71,8 @@ async def _serving(server: HolderServer, listener: socket.socket) -> AsyncIterat
     finally:
         if listening is not None:
             listening.close()
-        for connection in tuple(connections):
-            connection.close()
+        closing.cancel()
+        connections.close()
         await runner.cleanup()
 
 

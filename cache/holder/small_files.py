@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from aiohttp.helpers import rfc822_formatted_time
 
+from podferry.cache.holder.connections import Connections
 from podferry.contract import cache_api
 
 MAX_REQUEST_BYTES = 8192
@@ -88,35 +89,52 @@ class SmallFiles(asyncio.Protocol):
     Args:
         answer: Finds files.
         make_handler: Makes the protocol that takes over.
-        connections: Those that have not been handed over; to be closed at the end.
+        connections: All of the holder.
     """
 
     def __init__(
-        self,
-        answer: Answer,
-        make_handler: Callable[[], asyncio.Protocol],
-        connections: set[asyncio.Transport],
+        self, answer: Answer, make_handler: Callable[[], asyncio.Protocol], connections: Connections
     ) -> None:
         self._answer, self._make_handler, self._connections = answer, make_handler, connections
         self._transport: asyncio.Transport | None = None
+        self._handler: asyncio.Protocol | None = None
         self._address = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.Protocol`."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - what a server of streams makes
         self._transport = transport
-        self._connections.add(transport)
         self._address = str((transport.get_extra_info("peername") or ("",))[0])
+        self._connections.opened(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`."""
         if self._transport is not None:
-            self._connections.discard(self._transport)
+            self._connections.ended(self._transport)
+        if self._handler is not None:
+            self._handler.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """See `asyncio.Protocol`."""
+        if self._handler is not None:
+            self._handler.pause_writing()
+
+    def resume_writing(self) -> None:
+        """See `asyncio.Protocol`."""
+        if self._handler is not None:
+            self._handler.resume_writing()
+
+    def eof_received(self) -> bool | None:
+        """See `asyncio.Protocol`."""
+        return None if self._handler is None else self._handler.eof_received()
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
         transport = self._transport
         if transport is None:
+            return
+        if self._handler is not None:
+            self._handler.data_received(data)
             return
         # A reader that asks again before it has read the last file must not fill this process's memory.
         request = None if transport.get_write_buffer_size() else small_request(data)
@@ -125,10 +143,9 @@ class SmallFiles(asyncio.Protocol):
             self._hand_over(transport, data)
         else:
             transport.write(response_of(body))
+            self._connections.answered(transport)
 
     def _hand_over(self, transport: asyncio.Transport, data: bytes) -> None:
-        self._connections.discard(transport)
-        handler = self._make_handler()
-        transport.set_protocol(handler)
-        handler.connection_made(transport)
-        handler.data_received(data)
+        self._handler = self._make_handler()
+        self._handler.connection_made(transport)
+        self._handler.data_received(data)
