@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from podferry.contract.errors import Problem
-from podferry.contract.hidden_secrets import hide_secrets
+from podferry.contract.hidden_secrets import hide_in_location
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX
 
@@ -20,7 +20,7 @@ def character_problems(settings: Mapping[str, str]) -> Iterator[Problem]:
     for name, text in settings.items():
         if "\0" in text:
             what = f"{PREFIX}{name}: it contains a NUL character"
-            yield Problem(what, hide_secrets(repr(text)), "Remove it")
+            yield Problem(what, repr(hide_in_location(text)), "Remove it")
 
 
 def size_problems(settings: Mapping[str, str]) -> Iterator[Problem]:

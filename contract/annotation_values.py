@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.file_names import name_problem
-from podferry.contract.hidden_secrets import hide_secrets
+from podferry.contract.hidden_secrets import hide_in_location
 from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.contract.quantity import parse_bytes
 from podferry.contract.spec import SHM, Completion, DatasetMode, Medium, Shard, Unpack
@@ -87,7 +87,7 @@ def parse_destination(text: str) -> str:
 def _parse_plain(text: str) -> Uri:
     if "#" in text:
         remedy = "Remove the # and what follows; write %23 if the key contains a #"
-        raise InvalidSpec.of("a destination cannot have a fragment", hide_secrets(repr(text)), remedy)
+        raise InvalidSpec.of("a destination cannot have a fragment", repr(hide_in_location(text)), remedy)
     return parse_uri(text)
 
 
@@ -169,7 +169,7 @@ def parse_endpoint(text: str) -> str:
     """Parse the address of a service, without credentials and query."""
     if not ENDPOINT.fullmatch(text):
         remedy = "Write https://host:port or http://host:port"
-        raise InvalidSpec.of("not an endpoint address", hide_secrets(repr(text)), remedy)
+        raise InvalidSpec.of("not an endpoint address", repr(hide_in_location(text)), remedy)
     return text.rstrip("/")
 
 

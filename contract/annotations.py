@@ -26,7 +26,7 @@ from podferry.contract.cross_validation import (
 from podferry.contract.dataset_selection import carried_selections
 from podferry.contract.declared_datasets import NONE_DECLARED, Declared, resolve_dataset
 from podferry.contract.errors import InvalidSpec, Problem
-from podferry.contract.hidden_secrets import hide_secrets
+from podferry.contract.hidden_secrets import hide_in_location, hide_secrets
 from podferry.contract.spec import (
     MAX_DATASET_NAME_LENGTH,
     PREFIX,
@@ -123,18 +123,18 @@ def _unknown(settings: Mapping[str, str]) -> list[Problem]:
 
 
 def _unknown_key(name: str, text: str, known: Iterable[str]) -> Problem:
-    key, dataset = split_key(name)
+    (key, dataset), shown = split_key(name), repr(hide_in_location(text))
     if "." in name and key in KEYS and not KEYS[key].per_dataset:
         remedy = f"Write {PREFIX}{key}: it applies to the pod, not to one dataset"
-        return Problem(f"{PREFIX}{name}: the key does not take a dataset's name", repr(text), remedy)
+        return Problem(f"{PREFIX}{name}: the key does not take a dataset's name", shown, remedy)
     if "." in name and key in KEYS and not NAME.fullmatch(dataset):
         remedy = (
             f"Write {PREFIX}{key}.NAME, where NAME has up to {MAX_DATASET_NAME_LENGTH} of a-z, 0-9 and '-'"
         )
-        return Problem(f"{PREFIX}{name}: {dataset!r} is not a valid dataset name", repr(text), remedy)
+        return Problem(f"{PREFIX}{name}: {dataset!r} is not a valid dataset name", shown, remedy)
     # Compared without the prefix, which would make all of them look alike.
     remedy = did_you_mean(name, known, f"Known: {', '.join(KEYS)}")
-    return Problem(f"{PREFIX}{name}: unknown annotation", repr(text), remedy)
+    return Problem(f"{PREFIX}{name}: unknown annotation", shown, remedy)
 
 
 def _values(
@@ -157,13 +157,22 @@ def _values(
 
 def _attributed(name: str, text: str, problem: Problem) -> Problem:
     """The problem with its annotation's key, and with the value as the user wrote it, but for its secrets."""
-    text, measured, remedy = map(hide_secrets, (text, problem.measured, problem.remedy))
+    measured, remedy = (_hidden(text, shown) for shown in (problem.measured, problem.remedy))
+    text = hide_in_location(text)
     shown = text if text and text in measured else repr(text)
     if measured == repr(text.strip()):  # parsed without the blanks around it
         measured = repr(text)
     elif shown not in measured:
         measured = f"{shown}: {measured}".removesuffix(": ")
     return Problem(f"{PREFIX}{name}: {problem.what}", measured, remedy)
+
+
+def _hidden(text: str, quoting: str) -> str:
+    """A text that may quote a value, without the secrets of both."""
+    shown = hide_in_location(text)
+    if shown != text:
+        quoting = quoting.replace(repr(text), repr(shown)).replace(text, shown)
+    return hide_secrets(quoting)
 
 
 def _spec(values: Mapping[str, Any]) -> FerrySpec:

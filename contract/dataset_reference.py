@@ -20,7 +20,7 @@ from podferry.contract.hidden_secrets import shown_value
 from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.contract.manifest import Manifest
 from podferry.contract.suggest import did_you_mean
-from podferry.contract.uri import MAX_CACHED_LENGTH, Uri, parse_uri
+from podferry.contract.uri import MAX_CACHED_LENGTH, Uri, parse_uri, refuse_password
 
 DIGEST = lazy_pattern(r"[0-9a-f]{64}")
 GLOBS = lazy_pattern(r"[^\s#&,]+(,[^\s#&,]+)*")
@@ -88,6 +88,8 @@ def parse_reference(text: str) -> Reference:
 
 @lru_cache(maxsize=256)
 def _parsed(text: str) -> Reference:
+    if "://" in text:
+        refuse_password(text)  # which may have a #
     location, _, fragment = text.partition("#")
     pairs = [pair.partition("=") for pair in fragment.split("&") if pair]
     problems = [problem for name, _, value in pairs for problem in _field_problems(name, value)]

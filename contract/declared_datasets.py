@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from podferry.contract.corrected_uri import corrected_uri
 from podferry.contract.dataset_reference import Reference, parse_reference
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.suggest import did_you_mean
-from podferry.contract.uri import corrected_uri
 
 Declared = Mapping[str, str | Problem]
 """References by name; instead of one, why the name cannot be used: then only who uses it is refused."""

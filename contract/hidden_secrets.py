@@ -17,6 +17,11 @@ LONG_USER_INFO = lazy_pattern(r"://([^\s/'\":@]*):(?!\d+/)[^\s'\"@]{0,200}@")
 """A password with a slash, which ends the host for a parser. What is longer is no password."""
 WEB_USER = lazy_pattern(r"\b((?:https?|webdavs?)://)[^\s/'\"]+@")
 """Engines of web servers take no user from a URI, so this is a token."""
+TYPED_PASSWORD = lazy_pattern(
+    r"\A(\s*(?>(?:[a-z][a-z0-9+.-]*:/{1,2})?))([^\s/'\":@\[]*):(?!\d+(?:/|\Z)).*@", re.IGNORECASE | re.DOTALL
+)
+"""A location with a password: up to the last `@`, since a password may have any character. A number before
+a slash is a port."""
 PARAMETER = lazy_pattern(r"([?&#;])([\w.-]+)=([^&#\s'\")]+)")
 SECRET_NAME = lazy_pattern("sig|token|pass|pwd|secret|key|credential|auth|jwt", re.IGNORECASE)
 
@@ -26,6 +31,16 @@ def hide_secrets(text: str) -> str:
     text = LONG_USER_INFO.sub(rf"://\1:{HIDDEN}@", text)
     text = WEB_USER.sub(rf"\1{HIDDEN}@", USER_INFO.sub(rf"\1:{HIDDEN}@", text))
     return PARAMETER.sub(lambda found: f"{found[1]}{found[2]}={shown_value(found[2], found[3])}", text)
+
+
+def has_password(location: str) -> bool:
+    """Whether a location has a password, also one with characters that end the host for a parser."""
+    return TYPED_PASSWORD.match(location) is not None
+
+
+def hide_in_location(text: str) -> str:
+    """A location as somebody has typed it, without its secrets."""
+    return hide_secrets(TYPED_PASSWORD.sub(rf"\1\2:{HIDDEN}@", text))
 
 
 def is_secret(name: str) -> bool:

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from podferry.contract.errors import Problem
-from podferry.contract.hidden_secrets import hide_secrets
+from podferry.contract.hidden_secrets import hide_in_location
 from podferry.contract.pod_owner import KFP, PodOwner
 from podferry.contract.program import Program
 
@@ -85,7 +85,7 @@ def lineage_problem(text: str) -> Problem | None:
     if PLAIN.fullmatch(text):
         return None
     remedy = "Write one path segment of a-z, 0-9, '.', '_' and '-', not starting with '.'"
-    shown = hide_secrets(text)  # it may be a URI, meant for another annotation
+    shown = hide_in_location(text)  # it may be a URI, meant for another annotation
     return Problem("the lineage is not a plain path segment", repr(shown), f"{remedy}: {_sanitized(shown)}")
 
 

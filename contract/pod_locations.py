@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from podferry.contract.claims import SCHEME, claim_path_problem, hint_for
 from podferry.contract.errors import Problem
 from podferry.contract.hidden_secrets import hide_secrets
-from podferry.contract.schemes import OTHER_NAMES, STORE_SCHEMES, WITHOUT_USER
+from podferry.contract.schemes import STORE_SCHEMES, WITHOUT_USER, remedy_for_other_name
 from podferry.contract.spec import PREFIX, SHM, FerrySpec
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri, parse_uri
@@ -74,8 +74,9 @@ def unknown_scheme_warnings(spec: FerrySpec) -> Iterator[str]:
         scheme = uri.scheme
         if scheme in LOCAL_SCHEMES or scheme in STORE_SCHEMES or hint_for(scheme):
             continue
-        other = f"Did you mean {OTHER_NAMES[scheme]!r}?" if scheme in OTHER_NAMES else ""
-        remedy = other or did_you_mean(scheme, STORE_SCHEMES, f"podferry's own: {', '.join(STORE_SCHEMES)}")
+        remedy = remedy_for_other_name(scheme) or did_you_mean(
+            scheme, STORE_SCHEMES, f"podferry's own: {', '.join(STORE_SCHEMES)}"
+        )
         yield f"{PREFIX}{key}: {scheme}:// needs another package's engine in the agent's image. {remedy}"
 
 

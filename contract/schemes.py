@@ -7,7 +7,8 @@ STORE_SCHEMES = (
 )
 """Of stores; not the local files and the memory of a process."""
 OTHER_NAMES = {
-    **dict.fromkeys(("minio", "s3n", "ceph", "r2"), "s3"),
+    **dict.fromkeys(("minio", "s3n", "ceph", "r2", "cos", "cosn", "obs", "tos", "ks3"), "s3"),
+    "scp": "sftp",
     "azure": "az",
     "wasb": "abfs",
     "wasbs": "abfss",
@@ -36,6 +37,24 @@ WITHOUT_USER = ("http", "https", "webdav", "webdavs", "hdfs", "viewfs", "webhdfs
 """Services whose engines take the user from the Secret alone."""
 WITH_USER = ("sftp", "ftp", "smb")
 """Services whose URIs may name a user, who sees the same files."""
+
+HUB_KINDS = ("datasets", "models", "spaces")
+"""Of the Hugging Face Hub's repositories: what `hf://` has in the place of a bucket, unless it is a model."""
+
+
+def remedy_for_other_name(scheme: str) -> str:
+    """What to write instead of another program's name for a service; empty if it is none."""
+    meant = OTHER_NAMES.get(scheme)
+    if meant == "s3":
+        return "Write s3://BUCKET/PATH, and set the endpoint of the service's S3 interface"
+    return f"Did you mean {meant!r}?" if meant else ""
+
+
+def parts_of_root(scheme: str, bucket: str) -> int:
+    """How many parts of the path belong to the place itself: an SMB share, the name of a repository."""
+    if scheme == "hf":
+        return 2 if bucket in HUB_KINDS else 1
+    return 1 if scheme == "smb" else 0
 
 
 def canonical_place(scheme: str, bucket: str) -> tuple[str, str]:

@@ -6,33 +6,38 @@ Object keys may contain any character, so only the three that would end the key 
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 import msgspec
 
+from podferry.contract.corrected_uri import corrected_uri
 from podferry.contract.errors import InvalidSpec, Problem
-from podferry.contract.hidden_secrets import hide_secrets, is_secret, shown_value
+from podferry.contract.hidden_secrets import has_password, hide_in_location, is_secret, shown_value
 from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.contract.location_globs import is_misbracketed
-from podferry.contract.schemes import STORE_SCHEMES, WITHOUT_HOST
+from podferry.contract.schemes import STORE_SCHEMES, WITHOUT_HOST, parts_of_root
 from podferry.contract.suggest import did_you_mean
 
 SCHEME = lazy_pattern(r"[a-z][a-z0-9+.-]*")
 ESCAPES = {"%": "%25", "#": "%23", "?": "%3F"}
-MISSPELLED_URI = lazy_pattern(rf"({'|'.join((*STORE_SCHEMES, 'file'))}):/*(.*)", re.IGNORECASE)
-"""A scheme with the wrong slashes or letters: no path on a command line begins so by intention."""
 BUCKET_PATH = lazy_pattern(r"[a-z0-9][a-z0-9.-]{2,62}/.*")
 """A bucket (by the rules for names of Amazon S3 buckets) and a key, without a scheme."""
 RELATIVE = ("./", "../", "~")
+BACKSLASH = "\\"
 FORBIDDEN_IN_HOSTS = lazy_pattern(r"[\x00-\x20\x7f\\<>\"^`{|}]")
 """A backslash is a slash for some clients, which would see another host. Source: the URL standard, "host".
 A store in memory has no clients."""
 IN_A_SECRET = "Remove it: tokens and signatures belong in the Secret or the environment"  # noqa: S105 - a remedy
 WITHOUT_ADDRESS = WITHOUT_HOST - {"image", "memory"}
 """Schemes that have no address of IPv6; some stores make a host's name of the bucket."""
-PASSWORD_PREFIXES = {"https": "HTTP", "webdavs": "WEBDAV", "ftps": "FTP", "ssh": "SFTP"}
-"""How the variable with the password begins, where it does not begin with the scheme."""
+PASSWORD_VARIABLES = {
+    **dict.fromkeys(("http", "https"), "HTTP_PASSWORD"),
+    **dict.fromkeys(("webdav", "webdavs"), "WEBDAV_PASSWORD"),
+    **dict.fromkeys(("ftp", "ftps"), "FTP_PASSWORD"),
+    **dict.fromkeys(("sftp", "ssh"), "SFTP_PASSWORD"),
+    "smb": "SMB_PASSWORD",
+}
+"""Of the schemes whose servers know passwords."""
 UNESCAPE = lazy_pattern("%(23|3[fF]|25)")
 ENGINES = (
     *("obstore", "oss", "hdfs", "webhdfs", "local", "memory", "smb"),
@@ -54,15 +59,6 @@ KFP_REMEDY = (
     "pipeline. Pass the parts, and join them where they are used"
 )
 """Source: `resolveInputParameter` in KFP's `backend/src/v2/driver/resolve.go`, 2.17."""
-
-
-def corrected_uri(text: str) -> str | None:
-    """The URI that `s3:/x`, `s3:x` or `S3://x` is meant to be; None for anything else, also a URI."""
-    match = MISSPELLED_URI.fullmatch(text.strip())
-    if match is None or not match[2]:
-        return None
-    corrected = f"{match[1].lower()}://{'/' if match[1].lower() == 'file' else ''}{match[2]}"
-    return None if corrected == text.strip() else corrected
 
 
 def escape(text: str) -> str:
@@ -101,18 +97,19 @@ class Uri(msgspec.Struct, frozen=True, order=True):
 
     @property
     def root(self) -> Uri:
-        """The bucket itself."""
-        return msgspec.structs.replace(self, key="")
+        """The bucket itself; a share or a repository, where a host has several."""
+        parts = self.key.split("/")[: parts_of_root(self.scheme, self.bucket)]
+        return msgspec.structs.replace(self, key="/".join(parts))
 
     @property
     def parent(self) -> Uri:
-        """The location above; the bucket is its own parent."""
-        return msgspec.structs.replace(self, key=self.key.rpartition("/")[0])
+        """The location above; the root is its own parent."""
+        return self if self == self.root else msgspec.structs.replace(self, key=self.key.rpartition("/")[0])
 
     @property
     def name(self) -> str:
-        """The last part of the key, empty for the bucket itself."""
-        return self.key.rpartition("/")[2]
+        """The last part of the key, empty for the root."""
+        return "" if self == self.root else self.key.rpartition("/")[2]
 
     @property
     def engine(self) -> str | None:
@@ -132,21 +129,29 @@ def parse_uri(text: str) -> Uri:
 @lru_cache(maxsize=256)
 def _parsed(text: str) -> Uri:
     if KFP_PLACEHOLDER in text:
-        raise InvalidSpec.of("KFP has not filled in this text", repr(text), KFP_REMEDY)
+        raise InvalidSpec.of("KFP has not filled in this text", repr(hide_in_location(text)), KFP_REMEDY)
     if text.startswith("/"):
         text = "file://" + escape(text)
     scheme, separator, rest = text.partition("://")
     if not separator or not SCHEME.fullmatch(scheme):
-        raise InvalidSpec.of("not a URI", hide_secrets(repr(text)), hide_secrets(_remedy_for(text)))
+        shown = hide_in_location(text)
+        raise InvalidSpec.of("not a URI", repr(shown), _remedy_for(shown))
+    refuse_password(text)  # the other problems would show it
     location, _, query = rest.partition("?")
     bucket, _, path = location.partition("/")
-    user, _, _ = bucket.rpartition("@")
-    if ":" in user:  # the other problems would show it
-        variable = f"{PASSWORD_PREFIXES.get(scheme, scheme.upper())}_PASSWORD"
-        remedy = f"Remove it from the URI, and set {variable} in the Secret or the environment"
-        raise InvalidSpec.of("a URI must not have a password", hide_secrets(repr(text)), remedy)
-    InvalidSpec.raise_any([*_location_problems(text, scheme, bucket, path), *_option_problems(query)])
+    InvalidSpec.raise_any([*_location_problems(text, scheme, bucket), *_option_problems(query)])
     return Uri(scheme, bucket, unescape(path).strip("/"), tuple(sorted(_options(query))))
+
+
+def refuse_password(text: str) -> None:
+    """Raise `InvalidSpec` for a URI with a password: messages and other programs would show it."""
+    scheme, _, rest = text.strip().partition("://")
+    if not has_password(text) and ":" not in rest.partition("/")[0].rpartition("@")[0]:
+        return
+    belongs = "credentials belong in the Secret or the environment"
+    variable = PASSWORD_VARIABLES.get(scheme)
+    remedy = f"Remove it from the URI: {belongs}" + (f", as {variable}" if variable else "")
+    raise InvalidSpec.of("a URI must not have a password", repr(hide_in_location(text.strip())), remedy)
 
 
 def _remedy_for(text: str) -> str:
@@ -162,23 +167,40 @@ def _remedy_for(text: str) -> str:
     return "Write scheme://bucket/path, for example s3://datasets/digits, or an absolute path"
 
 
-def _location_problems(text: str, scheme: str, bucket: str, path: str) -> list[Problem]:
-    if "#" in bucket + path:
-        return [Problem("a fragment is not allowed here", repr(text), "Write %23 for a # in the key")]
-    if scheme == "file":
-        remedy = "Write file:///absolute/path"
-        return [Problem("a file URI must not name a host", repr(text), remedy)] if bucket else []
-    remedy = f"Write {scheme}://BUCKET/{path}"
+def _location_problems(text: str, scheme: str, bucket: str) -> list[Problem]:
+    what, remedy = "", ""
+    shown = hide_in_location(text)
+    if "#" in text.partition("?")[0]:
+        what, remedy = "a fragment is not allowed here", "Write %23 for a # in the key"
+    elif scheme == "file" and bucket:
+        what, remedy = "a file URI must not name a host", "Write file:///absolute/path"
+    elif scheme != "file":
+        what, remedy = _host_problem(shown, scheme, bucket)
+    return [Problem(what, repr(shown), remedy)] if what else []
+
+
+def _host_problem(shown: str, scheme: str, bucket: str) -> tuple[str, str]:
+    """What is wrong with a bucket or host, and the remedy; empty if nothing is."""
+    path = shown.partition("://")[2].partition("?")[0].partition("/")[2]
+    host, has_host = bucket.rpartition("@")[2], scheme in STORE_SCHEMES and scheme not in WITHOUT_HOST
+    remedy = f"Write {scheme}://{'HOST' if has_host else 'BUCKET'}/{path}"
     if scheme != "memory" and FORBIDDEN_IN_HOSTS.search(bucket):
-        return [Problem("the URI's bucket or host has characters that none has", repr(text), remedy)]
-    host = bucket.rpartition("@")[2]
+        remedy = f"Write {shown.replace(BACKSLASH, '/')}" if BACKSLASH in bucket else remedy
+        return "the URI's bucket or host has characters that none has", remedy
     if scheme != "memory" and (is_misbracketed(host) or (scheme in WITHOUT_ADDRESS and "[" in host)):
-        what = "the URI names no valid host and port: only a complete address of IPv6 is in brackets"
-        return [Problem(what, hide_secrets(repr(text)), remedy)]
-    if scheme in STORE_SCHEMES and scheme not in WITHOUT_HOST and not _is_port(host):
-        what = "the URI names no valid host and port"
-        return [Problem(what, hide_secrets(repr(text)), f"Write {scheme}://HOST:PORT/{path}")]
-    return [Problem("the URI names no bucket", repr(text), remedy)] if host.partition(":")[0] == "" else []
+        return "the URI names no valid host and port: only a complete address of IPv6 is in brackets", remedy
+    if has_host and not _is_port(host):
+        return "the URI names no valid host and port", _remedy_for_port(scheme, bucket, path)
+    named = host.partition(":")[0]
+    return ("", "") if named else (f"the URI names no {'host' if has_host else 'bucket'}", remedy)
+
+
+def _remedy_for_port(scheme: str, bucket: str, path: str) -> str:
+    """What to write instead of what is no port; scp has a path there."""
+    host, _, port = bucket.rpartition(":")
+    with_port = f"{scheme}://{host}:PORT/{path}"
+    without = f"{scheme}://{host}/{port}/{path}".rstrip("/")
+    return f"Write {with_port}" if port.isdecimal() else f"Write {without} or {with_port}"
 
 
 def _is_port(host: str) -> bool:

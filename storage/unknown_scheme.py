@@ -6,6 +6,7 @@ from operator import ne
 
 from podferry.contract.claims import hint_for
 from podferry.contract.errors import UnknownScheme
+from podferry.contract.schemes import remedy_for_other_name
 from podferry.contract.suggest import did_you_mean
 from podferry.contract.uri import Uri
 from podferry.storage.engines import known_schemes
@@ -19,7 +20,7 @@ def not_installed(uri: Uri, extra: str) -> UnknownScheme:
 
 def unknown_scheme(uri: Uri) -> UnknownScheme:
     """The error for a scheme that no engine names."""
-    if hint := hint_for(uri.scheme):
+    if hint := hint_for(uri.scheme) or remedy_for_other_name(uri.scheme):
         return UnknownScheme.of(f"no engine opens {uri.scheme}://", str(uri), hint)
     known = known_schemes()
     similar = _one_letter_off(uri.scheme, known)

@@ -82,8 +82,10 @@ def _parse_target(text: str) -> Uri:
         remedy = f"For a directory: podferry checkpoints restore … --to {text}. For a mounted store: file://…"
         raise InvalidSpec.of("the target is not a URI", repr(text), remedy)
     location = parse_location(text)
-    if not location.key:
-        raise InvalidSpec.of("the target is an entire bucket", text, f"Name a folder: {location / 'NAME'}")
+    if not location.name:
+        raise InvalidSpec.of(
+            "the target is an entire bucket or share", text, f"Name a folder: {location / 'NAME'}"
+        )
     return location
 
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from podferry.contract.corrected_uri import MISSPELLED_URI, corrected_uri
 from podferry.contract.errors import InvalidSpec, Problem
-from podferry.contract.uri import BUCKET_PATH, corrected_uri
+from podferry.contract.uri import BUCKET_PATH
 
 
 def is_local_path(text: str) -> bool:
     """Whether a location is a path; anything else is for `parse_uri` to read, or to refuse with a remedy.
 
-    `s3:/x` and `bucket/x` are not paths, unless there is a directory of that name: a checkpoint would end in
-    a new local directory, in silence.
+    `s3:/x` is no path; `bucket/x` and `user@host:/x` are none, unless there is a directory of that name: a
+    checkpoint would end in a new local directory, in silence.
     """
-    if "://" in text or corrected_uri(text):
+    if "://" in text:
         return False
-    return BUCKET_PATH.fullmatch(text) is None or Path(text.partition("/")[0]).exists()
+    if corrected_uri(text) is None and BUCKET_PATH.fullmatch(text) is None:
+        return True
+    return MISSPELLED_URI.fullmatch(text) is None and Path(text.partition("/")[0]).exists()
 
 
 def parse_directory(text: str) -> Path:

@@ -61,7 +61,7 @@ async def _of_store(store: Store, uri: Uri, config: StoreConfig, *, write: bool)
 async def _reading(store: Store, uri: Uri, config: StoreConfig) -> AsyncIterator[Finding]:
     """Of a location with files below it, or else of the single object that it is."""
     listed, found = await list_some(store)
-    if found or not uri.key:
+    if found or not uri.name:
         yield listed
         async for finding in read_some(store, found):
             yield finding

@@ -12,9 +12,9 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from podferry.contract.errors import InvalidSpec
+from podferry.contract.schemes import HUB_KINDS
 from podferry.contract.uri import Uri
 
-KINDS = ("datasets", "models", "spaces")
 DEFAULT_REVISION = "main"
 REFERENCE = re.compile(r"refs/(convert|pr)/[^/]+")
 """Revisions with slashes that the Hub makes itself; a slash in any other is written `%2F`."""
@@ -26,7 +26,7 @@ class Repository(msgspec.Struct, frozen=True):
     """A repository at a revision.
 
     Attributes:
-        kind: One of `KINDS`.
+        kind: One of `HUB_KINDS`.
         name: With its organization or user: `org/name`.
         revision: A branch, a tag or a commit.
         path: Of a directory or a file in it, or empty.
@@ -55,7 +55,7 @@ def repository_of(uri: Uri) -> Repository:
         InvalidSpec: It names no repository.
     """
     parts = [part for part in (uri.bucket, *uri.key.split("/")) if part]
-    kind = parts.pop(0) if parts[0] in KINDS else "models"
+    kind = parts.pop(0) if parts[0] in HUB_KINDS else "models"
     if len(parts) < 2:
         remedy = f"Write hf://{kind}/ORGANIZATION/NAME/PATH"
         raise InvalidSpec.of("the URI names no repository of the Hugging Face Hub", str(uri), remedy)

@@ -57,18 +57,17 @@ async def suggested_prefixes(uri: Uri, config: StoreConfig) -> list[str]:
 
     For local files only directories with similar names, because most of a disk is unrelated.
     """
-    parts = uri.key.split("/")
-    for depth in range(len(parts) - 1, -1, -1):
-        parent = msgspec.structs.replace(uri, key="/".join(parts[:depth]))
-        store = open_store(parent, config)
+    while uri.name:
+        store = open_store(uri.parent, config)
         try:
             children = await store.children()
         except NotFound:
-            continue
+            children = []
         finally:
             await store.close()
         if children:
-            return [str(parent / name) for name in _similar(uri, parts[depth], children)]
+            return [str(uri.parent / name) for name in _similar(uri, uri.name, children)]
+        uri = uri.parent
     return []
 
 

@@ -19,6 +19,20 @@ def test_an_unknown_scheme_gets_the_list_of_known_ones():
 
 
 @pytest.mark.parametrize(
+    ("scheme", "hint"),
+    [
+        ("wasbs", "'abfss'"),
+        ("cos", "s3://BUCKET/PATH"),
+        ("obs", "endpoint of the service"),
+        ("scp", "'sftp'"),
+    ],
+)
+def test_other_programs_names_of_a_service_are_known(scheme, hint):
+    with pytest.raises(UnknownScheme, match=hint):
+        open_store(parse_uri(f"{scheme}://b/x"))
+
+
+@pytest.mark.parametrize(
     ("scheme", "hint"), [("nfs", "pvc://CLAIM/PATH"), ("juicefs", "pvc://CLAIM/PATH"), ("cifs", "smb://")]
 )
 def test_what_a_volume_serves_is_named(scheme, hint):

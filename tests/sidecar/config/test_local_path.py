@@ -21,11 +21,18 @@ from podferry.sidecar.config.local_path import ensure_dir, is_local_path, parse_
         ("s3:x", False),
         ("S3://b", False),
         ("s3://b", False),
+        ("nas:/x", False),
+        ("me@nas:x", False),
+        ("\\\\nas\\share\\x", False),
+        ("here:1/x", True),
+        ("nas:1/x", True),
+        ("old:/x", True),
     ],
 )
 def test_what_looks_like_a_bucket_is_a_path_only_if_it_is_there(tmp_path, monkeypatch, text, is_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "here").mkdir()
+    (tmp_path / "old:").mkdir()
     assert is_local_path(text) is is_path
 
 
