@@ -11,6 +11,7 @@ from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.peers.waiting import wait_for
 from podferry.contract.errors import FerryError, Refused
 from podferry.contract.manifest import Manifest, differences
+from podferry.contract.tmpfs_cost import allocated_bytes
 from podferry.sidecar.dataset.dataset_job import DatasetJob, PlannedDataset
 from podferry.sidecar.dataset.fit_check import fit_problems
 
@@ -105,12 +106,17 @@ async def _planned(stage: HolderStage, job: DatasetJob, manifest: Manifest) -> P
         problems = fit_problems([planned.sized], in_pod=False)
         if not problems:
             return planned
-        if not await stage.make_room() and not await _drop_unread(stage):
+        if not await stage.make_room() and not await _drop_unread(stage, planned):
             raise Refused(*problems)
 
 
-async def _drop_unread(stage: HolderStage) -> bool:
+async def _drop_unread(stage: HolderStage, planned: PlannedDataset) -> bool:
+    """Remove the current version, if nobody reads it and the next one fits then; whether that is so."""
     if stage.complete is None or stage.versions.is_read:
+        return False
+    own = set(stage.complete.document.manifest.entries).difference(planned.manifest.entries)
+    freed = allocated_bytes(entry.size for entry in own)
+    if fit_problems([planned.sized.with_room(freed)], in_pod=False):
         return False
     log.warning("the next version does not fit next to this one, which nobody reads: it is removed first")
     await asyncio.to_thread(stage.drop)

@@ -41,6 +41,15 @@ class SizedPlan(msgspec.Struct, frozen=True):
     name: str = ""
     size_limit: int | None = None
 
+    def with_room(self, freed: int) -> SizedPlan:
+        """The same where so many more bytes are free."""
+        capacity = self.capacity
+        limits = (capacity.memory_bytes, capacity.node_bytes)
+        memory, node = (None if one is None else one + freed for one in limits)
+        volume = capacity.volume_bytes + freed
+        more = msgspec.structs.replace(capacity, volume_bytes=volume, memory_bytes=memory, node_bytes=node)
+        return msgspec.structs.replace(self, capacity=more)
+
     @property
     def label(self) -> str:
         """Its name in messages."""
