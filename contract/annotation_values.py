@@ -165,6 +165,14 @@ def parse_secret(text: str) -> str:
     return text
 
 
+def parse_namespace(text: str) -> str:
+    """Parse the name of a namespace."""
+    if not LABEL.fullmatch(text):
+        remedy = "Write lower-case letters, digits and hyphens, 63 at most"
+        raise InvalidSpec.of("not a name of a namespace", repr(text), remedy)
+    return text
+
+
 def parse_endpoint(text: str) -> str:
     """Parse the address of a service, without credentials and query."""
     if not ENDPOINT.fullmatch(text):

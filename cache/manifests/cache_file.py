@@ -14,7 +14,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from podferry.cache.manifests.cache_spec import parse_cache_name, parse_node_directory, parse_rate
+from podferry.cache.manifests.cache_spec import (
+    parse_cache_name,
+    parse_image,
+    parse_node_directory,
+    parse_rate,
+    parse_readers,
+)
 from podferry.cache.manifests.document_table import (
     Found,
     Key,
@@ -30,6 +36,7 @@ from podferry.cache.manifests.document_table import (
 from podferry.cache.manifests.sample_set import SAMPLE_SET, add_sample_set
 from podferry.contract.annotation_values import (
     parse_endpoint,
+    parse_namespace,
     parse_region,
     parse_secret,
     parse_size,
@@ -49,7 +56,14 @@ def _parse_medium(word: str) -> Medium:
     return Medium(word)
 
 
-METADATA: Table = {"name": Key("name", text(parse_cache_name)), "namespace": Key("namespace", text(str))}
+def _parse_readers(value: Any) -> tuple[str, ...]:
+    return tuple(map(parse_readers, parse_strings(value)))
+
+
+METADATA: Table = {
+    "name": Key("name", text(parse_cache_name)),
+    "namespace": Key("namespace", text(parse_namespace)),
+}
 SPEC: Table = {
     "source": Key("source", text(parse_reference)),
     "size": Key("size", text(parse_size)),
@@ -57,12 +71,12 @@ SPEC: Table = {
     "selector": Key("selector", parse_labels),
     "nodeAffinity": Key("node_affinity", parse_mapping),
     "tolerations": Key("tolerations", parse_mappings),
-    "readers": Key("readers", parse_strings),
+    "readers": Key("readers", _parse_readers),
     "medium": Key("medium", text(_parse_medium)),
     "shared": Key("shared", text(parse_node_directory)),
     "maxRate": Key("max_rate", text(parse_rate)),
     "refresh": Key("refresh", text(parse_seconds)),
-    "image": Key("image", text(str)),
+    "image": Key("image", text(parse_image)),
     "secret": Key("secret", text(parse_secret)),
     "endpoint": Key("endpoint", text(parse_endpoint)),
     "region": Key("region", text(parse_region)),

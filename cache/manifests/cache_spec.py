@@ -19,12 +19,32 @@ NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 MIN_RATE = 1 << 20
 """Bytes a second that holders take together: a range of 8 MiB takes 8 s then."""
 
+READERS = re.compile(r"[a-z0-9*?\[\]!-]{1,63}")
+"""Of a namespace's name, with what globs have."""
+IMAGE = re.compile(r"\S+")
+"""Registries have rules of their own; no image has blanks."""
+
 
 def parse_cache_name(text: str) -> str:
     """Parse the name of a cache."""
     if not NAME.fullmatch(text):
         remedy = "Write lower-case letters, digits and hyphens, 32 at most"
         raise InvalidSpec.of("not a name of a cache", repr(text), remedy)
+    return text
+
+
+def parse_readers(text: str) -> str:
+    """Parse a glob over namespaces."""
+    if not READERS.fullmatch(text):
+        remedy = "Write one such as team-a or team-*, and --readers again for each further one"
+        raise InvalidSpec.of("not a namespace or a pattern of some", repr(text), remedy)
+    return text
+
+
+def parse_image(text: str) -> str:
+    """Parse the name of an image."""
+    if not IMAGE.fullmatch(text):
+        raise InvalidSpec.of("not a name of an image", repr(text), "Write one such as podferry:0.1.0")
     return text
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ from podferry.cache.manifests.document_table import (
     text,
 )
 from podferry.cache.manifests.sample_set import parse_secret_ref, plain_uri
+from podferry.contract.annotation_values import parse_namespace
 from podferry.contract.errors import InvalidSpec, Problem
 
 SAMPLE_JOB = ("batch.paddlepaddle.org/v1alpha1", "SampleJob")
@@ -77,7 +78,7 @@ def _parse_set(value: Any) -> str:
 DIFFERENT = Ignored("every file that differs is moved, and no other")
 PACE = Ignored("the transfer finds its own pace")
 WHOLE = Ignored("a holder has all of its dataset, or nothing")
-META: Table = {"name": Key("name", text(str)), "namespace": Key("namespace", text(str))}
+META: Table = {"name": Key("name", text(str)), "namespace": Key("namespace", text(parse_namespace))}
 SYNC: Table = {
     "source": Key("source", text(str)),
     "destination": Key("destination", text(str)),
@@ -129,18 +130,20 @@ def read_sample_job(document: Any, source: str) -> SampleJob:
     metadata = document.get("metadata") or {}
     read_table({key: metadata[key] for key in META if key in metadata}, META, "metadata.", found)
     read_table(document.get("spec") or {}, SPEC, "spec.", found)
-    problems = [*found.problems, *_missing(found.values)]
+    wrong = {one.what.partition(":")[0] for one in found.problems}
+    problems = [*found.problems, *_missing(found.values, wrong)]
     InvalidSpec.raise_any(Problem(f"{source}: {one.what}", one.measured, one.remedy) for one in problems)
     return _job(found)
 
 
-def _missing(values: Mapping[str, Any]) -> Iterator[Problem]:
+def _missing(values: Mapping[str, Any], wrong: Container[str]) -> Iterator[Problem]:
+    """What a job needs and does not have, but for the keys that are `wrong`."""
     needed = {"name": "metadata.name", "type": "spec.type", "cache": "spec.sampleSetRef"}
     needed |= {"sync": {"source": "spec.syncOptions.source"}, "rmr": {"paths": "spec.rmrOptions.paths"}}.get(
         values.get("type", ""), {}
     )
     for name, path in needed.items():
-        if not values.get(name):
+        if not values.get(name) and path not in wrong:
             yield Problem(f"{path} is missing", "", "Write it")
     namespace, (secret, where) = values.get("namespace", NAMESPACE), values.get("secret", ("", None))
     if where not in (None, namespace):

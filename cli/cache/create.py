@@ -10,14 +10,21 @@ import click
 import yaml
 
 from podferry.cache.manifests.cache_file import CacheFile, read_cache_file
-from podferry.cache.manifests.cache_spec import CacheSpec, parse_cache_name, parse_node_directory, parse_rate
+from podferry.cache.manifests.cache_spec import (
+    CacheSpec,
+    parse_cache_name,
+    parse_image,
+    parse_node_directory,
+    parse_rate,
+    parse_readers,
+)
 from podferry.cache.manifests.manifests import manifests
 from podferry.cache.manifests.shared_volumes import sharing_namespaces
 from podferry.cache.manifests.source_problems import source_problems
-from podferry.cli.cache.cache_args import IMAGE, NAMESPACE
+from podferry.cli.cache.cache_args import IMAGE, NAMESPACE, NAMESPACE_NAME
 from podferry.cli.options.param_types import ParsedParam
 from podferry.cli.yaml_documents import read_documents, read_text
-from podferry.contract.annotation_values import parse_endpoint, parse_region, parse_size
+from podferry.contract.annotation_values import parse_endpoint, parse_region, parse_secret, parse_size
 from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.quantity import parse_seconds
@@ -58,10 +65,12 @@ def _parse_label(text: str) -> tuple[str, str]:
     callback=lambda _, __, pairs: dict(pairs),
     help="Label of these nodes. Repeatable.",
 )
-@click.option("--namespace", "-n", help=f"Where the holders run.  [default: {NAMESPACE}]")
+@click.option(
+    "--namespace", "-n", type=NAMESPACE_NAME, help=f"Where the holders run.  [default: {NAMESPACE}]"
+)
 @click.option(
     "--readers",
-    metavar="NAMESPACE",
+    type=ParsedParam("NAMESPACE", parse_readers),
     multiple=True,
     help="Pods of these namespaces may read too. Globs; repeatable.",
 )
@@ -91,8 +100,14 @@ def _parse_label(text: str) -> tuple[str, str]:
     type=ParsedParam("DURATION", parse_seconds),
     help="Holders list the source again after this time, such as 10m.  [default: when warmup asks for it]",
 )
-@click.option("--image", help=f"Image of the holders.  [default: {IMAGE}]")
-@click.option("--secret", help="Secret with the source's credentials, in the holders' namespace.")
+@click.option(
+    "--image", type=ParsedParam("IMAGE", parse_image), help=f"Image of the holders.  [default: {IMAGE}]"
+)
+@click.option(
+    "--secret",
+    type=ParsedParam("NAME", parse_secret),
+    help="Secret with the source's credentials, in the holders' namespace.",
+)
 @click.option("--endpoint", type=ParsedParam("URL", parse_endpoint), help="URL of the object store.")
 @click.option("--region", type=ParsedParam("NAME", parse_region), help="Region of the object store.")
 def create(filename: str | None, **options: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -11,13 +11,15 @@ import msgspec
 import yaml
 
 from podferry.cache.manifests.cache_job import CacheJob, job_manifests
+from podferry.cache.manifests.cache_spec import parse_image
 from podferry.cache.manifests.sample_job import read_sample_job
 from podferry.cli.cache.cache_args import IMAGE
 from podferry.cli.cache.clear import clear
-from podferry.cli.cache.rmr import rmr
+from podferry.cli.cache.rmr import checked_paths, rmr
 from podferry.cli.cache.sync import sync
 from podferry.cli.cache.warmup import warmup
 from podferry.cli.options.param_types import ParsedParam
+from podferry.cli.options.store_options import parse_dataset
 from podferry.cli.yaml_documents import read_documents, read_text
 from podferry.contract.annotation_values import parse_secret
 from podferry.contract.errors import InvalidSpec, Problem
@@ -34,6 +36,11 @@ LOCAL = {
     "shard": "Give --workers before the verb",
 }
 """Options that mean nothing in a pod of the Job, and what does."""
+CHECKS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
+    "sync": lambda params: parse_dataset(params["dataset"]),
+    "rmr": lambda params: checked_paths(params["paths"]),
+}
+"""What a verb refuses before it asks a cluster: the Job would fail."""
 SHARED = ("sync", "copy")
 """Verbs that several workers can share."""
 
@@ -62,7 +69,9 @@ def _parse_schedule(value: str) -> str:
 @click.option(
     "--to-secret", type=ParsedParam("NAME", parse_secret), help="Of a sync: that of the place it writes to."
 )
-@click.option("--image", help=f"Image of its pods.  [default: {IMAGE}]")
+@click.option(
+    "--image", type=ParsedParam("IMAGE", parse_image), help=f"Image of its pods.  [default: {IMAGE}]"
+)
 @click.argument("words", metavar="[VERB NAME ...]", nargs=-1, type=click.UNPROCESSED)
 def job(filename: str | None, words: tuple[str, ...], **options: Any) -> None:
     """Print a Job that runs `podferry cache VERB NAME …` in the cluster, for `kubectl apply -f -`.
@@ -87,6 +96,9 @@ def _of_file(filename: str) -> CacheJob:
         raise InvalidSpec.of(what, str(len(documents)), "Give each job in a file of its own")
     sample = read_sample_job(documents[0], source)
     print_problems(sample.notes, "yellow")
+    if sample.verb in VERBS:
+        _, _, *rest = sample.words
+        _checked(sample.verb, rest)
     fields = (sample.verb, sample.cache, sample.namespace, sample.words)
     schedule = _parse_schedule(sample.schedule) if sample.schedule else ""
     return CacheJob(*fields, IMAGE, schedule, secret=sample.secret, name=sample.name)
@@ -97,7 +109,7 @@ def _of_words(words: tuple[str, ...]) -> CacheJob:
     verb, *rest = words
     if verb not in VERBS:
         raise click.UsageError(f"There is no verb {verb!r} to run as a Job: {', '.join(VERBS)}")
-    params = VERBS[verb].make_context(f"podferry cache job {verb}", list(rest)).params
+    params = _checked(verb, rest)
     local = {name: remedy for name, remedy in LOCAL.items() if params.get(name) is not None}
     InvalidSpec.raise_any(
         Problem(f"--{name.replace('_', '-')} means nothing in the cluster", str(params[name]), remedy)
@@ -107,6 +119,14 @@ def _of_words(words: tuple[str, ...]) -> CacheJob:
     repeated = ("--missing-ok",) if params.get("delete") and verb == "rmr" else ()
     command = ("cache", verb, *rest, *repeated)
     return CacheJob(verb, params["name"], params["namespace"], command, IMAGE)
+
+
+def _checked(verb: str, words: Sequence[str]) -> dict[str, Any]:
+    """The parameters of a verb, by what it is given; raises what the verb itself would raise."""
+    params = VERBS[verb].make_context(f"podferry cache job {verb}", list(words)).params
+    if verb in CHECKS:
+        CHECKS[verb](params)
+    return params
 
 
 def _problems(job: CacheJob) -> Iterator[Problem]:

@@ -63,17 +63,30 @@ def test_an_unknown_size_is_named(podferry):
 @pytest.mark.parametrize(
     "words",
     [
-        "Digits",
-        "d" * 33,
-        "digits --selector gpu",
-        "digits --size x",
-        "digits --max-rate 100Ki",
-        "digits --refresh 0",
+        ["Digits"],
+        ["d" * 33],
+        ["digits", "--selector", "gpu"],
+        ["digits", "--size", "x"],
+        ["digits", "--max-rate", "100Ki"],
+        ["digits", "--refresh", "0"],
+        ["digits", "--namespace", "Team A"],
+        ["digits", "--readers", "team-a,team-b"],
+        ["digits", "--readers", "team-a team-b"],
+        ["digits", "--readers", "Team_a"],
+        ["digits", "--secret", "My keys"],
+        ["digits", "--image", "my image"],
     ],
 )
 def test_wrong_values_are_refused(podferry, words):
-    said = podferry("cache", "create", *words.split(), "--source", "s3://b/c")
+    said = podferry("cache", "create", *words, "--source", "s3://b/c")
     assert (said.code, said.out) == (2, "")
+
+
+def test_readers_that_mean_nobody_are_named(podferry):
+    words = ("--source", "s3://b/c", "--size", "1Gi", "--readers", "team-a,team-b")
+    said = podferry("cache", "create", "digits", *words)
+    assert "not a namespace or a pattern of some ('team-a,team-b')" in said.err
+    assert "--readers again for each further one" in said.err
 
 
 SET = """

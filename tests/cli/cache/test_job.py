@@ -78,6 +78,31 @@ def test_each_sample_job_has_arguments_that_its_verb_takes(job, tmp_path, spec):
     assert command.make_context(verb, words).params
 
 
+def test_a_password_gets_into_no_job(job):
+    said = job("sync", "digits", "s3://key:hidden@a/b")
+    assert (said.code, said.out) == (1, "")
+    assert "a URI must not have a password" in said.err
+    assert "hidden" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"type": "rmr", "rmrOptions": {"paths": ["/a/../b"]}}, "PATH: "),
+        ({"type": "rmr", "rmrOptions": {"paths": ["/"]}}, "PATH: "),
+        ({"type": "sync", "syncOptions": {"source": "s3://key:hidden@a/b"}}, "must not have a password"),
+    ],
+)
+def test_a_sample_job_that_would_fail_is_refused(job, tmp_path, changes, text):
+    document = yaml.safe_load(SAMPLE_JOB)
+    document["spec"] = {"sampleSetRef": {"name": "imagenet"}, **changes}
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(document))
+    said = job("-f", tmp_path / "job.yaml")
+    assert (said.code, said.out) == (1, "")
+    assert text in said.err
+    assert "hidden" not in said.err
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
@@ -93,6 +118,10 @@ def test_each_sample_job_has_arguments_that_its_verb_takes(job, tmp_path, spec):
             "--to-secret: only a sync has two places",
         ),
         (("--workers", "2", "sync", "digits", "s3://a/b", "--unpack"), "unpacked by one process"),
+        (("sync", "digits", "s3//a/b?engine=", "-n", "a b"), "not a name of a namespace ('a b')"),
+        (("rmr", "digits", "a/../b", "--yes"), "PATH: "),
+        (("rmr", "digits", "", "/", "--yes"), "PATH: "),
+        (("--image", "a b", "warmup", "digits"), "not a name of an image ('a b')"),
     ],
 )
 def test_what_is_no_job(job, words, text):
