@@ -17,6 +17,8 @@ from podferry.webhook.cluster.kube import SERVICE_ACCOUNT_DIR, in_cluster_url
 
 CONNECT_SECONDS, READ_SECONDS = 5, 30
 """To connect, and until the next byte of an answer."""
+CONNECT_RETRIES = 3
+MAX_REFUSAL_BYTES = 64 * 1024
 Transport = Callable[[str, str, Mapping[str, str], Mapping[str, str], Any], bytes]
 """Takes method, path, query, header fields and a body for JSON. Returns the body of the answer.
 
@@ -29,11 +31,12 @@ class FailedRequest(Exception):
 
     Attributes:
         status: Of HTTP.
+        body: What it says, or the begin of that.
     """
 
-    def __init__(self, status: int, reason: str) -> None:
+    def __init__(self, status: int, reason: str, body: bytes = b"") -> None:
         super().__init__(f"{status} {reason}")
-        self.status = status
+        self.status, self.body = status, body
 
 
 def own_cluster_transport(
@@ -66,8 +69,9 @@ def token_transport(url: str, token_file: Path, tls: ssl.SSLContext | None = Non
                 answer: bytes = response.read()
                 return answer
         except HTTPError as error:
-            error.close()
-            raise FailedRequest(error.code, str(error.reason)) from error
+            with error:
+                said = error.read(MAX_REFUSAL_BYTES)
+            raise FailedRequest(error.code, str(error.reason), said) from error
 
     return send
 
@@ -75,11 +79,14 @@ def token_transport(url: str, token_file: Path, tls: ssl.SSLContext | None = Non
 def kubeconfig_transport(kubeconfig: str | None, context: str | None) -> Transport:
     """The cluster of a kubeconfig. Raises `InvalidSpec` for one that cannot be used."""
     from kubernetes import config  # noqa: PLC0415 - only few verbs need it, and it loads much
-    from kubernetes.client import ApiException  # noqa: PLC0415
+    from kubernetes.client import ApiException, Configuration  # noqa: PLC0415
+    from urllib3 import Retry  # noqa: PLC0415
     from urllib3.exceptions import HTTPError as ConnectionFailed  # noqa: PLC0415
 
     try:
-        api = config.new_client_from_config(kubeconfig, context)
+        settings = Configuration()
+        settings.retries = Retry(CONNECT_RETRIES, read=0)  # what hangs would hang each time
+        api = config.new_client_from_config(kubeconfig, context, client_configuration=settings)
     except config.ConfigException as error:
         remedy = "Give --kubeconfig and --context"
         raise InvalidSpec.of("there is no usable kubeconfig", str(error), remedy) from error
@@ -100,7 +107,9 @@ def kubeconfig_transport(kubeconfig: str | None, context: str | None) -> Transpo
                 _return_http_data_only=True,
             )
         except ApiException as error:
-            raise FailedRequest(error.status, error.reason) from error
+            said = error.body or b""
+            body = said if isinstance(said, bytes) else str(said).encode()
+            raise FailedRequest(error.status, error.reason, body[:MAX_REFUSAL_BYTES]) from error
         except ConnectionFailed as error:
             raise ConnectionError(str(error)) from error
         data: bytes = response.data

@@ -6,11 +6,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from podferry.cli.cluster_transport import FailedRequest, kubeconfig_transport, own_cluster_transport
+from podferry.contract.cache_api import PORT, TOKEN_HEADER, Refusal
 from podferry.contract.errors import AccessDenied, NotFound, Unavailable
 
 ERRORS = {401: AccessDenied, 403: AccessDenied, 404: NotFound}
 """By status; others may pass."""
+PROXY_VERBS = {"GET": "get", "POST": "create"}
+"""What RBAC calls requests that the API server passes on, by method."""
 HEADERS = {"Accept": "*/*", "Content-Type": "application/json"}
 Json = dict[str, Any]
 
@@ -70,6 +75,39 @@ class LiveCluster:
         except OSError as error:
             remedy = "Check the server in the kubeconfig, and that you reach it"
             raise Unavailable.of(f"cannot {action}", str(error), remedy) from error
+
+    def ask_holder(
+        self,
+        namespace: str,
+        pod: str,
+        path: str,
+        token: str,
+        method: str = "GET",
+        query: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """What a holder answers at a path, by way of the API server's proxy.
+
+        Raises:
+            AccessDenied: The account may not ask it.
+            Unavailable: It does not respond, or refuses: in its own words.
+        """
+        where = f"/api/v1/namespaces/{namespace}/pods/{pod}:{PORT}/proxy{path}"
+        action = f"{PROXY_VERBS[method]} pods/proxy in {scope(namespace)}"
+        try:
+            return self.request(method, where, action, query, headers={TOKEN_HEADER: token})
+        except (AccessDenied, NotFound, Unavailable) as error:
+            refusal = _refusal_of_holder(error.__cause__)
+            if refusal is None:
+                raise
+            raise Unavailable(*refusal.problems) from error
+
+
+def _refusal_of_holder(cause: BaseException | None) -> Refusal | None:
+    """The answer of a holder, which the proxy passes on with its status; None if it is not one's."""
+    try:
+        return msgspec.json.decode(cause.body, type=Refusal) if isinstance(cause, FailedRequest) else None
+    except msgspec.MsgspecError:
+        return None
 
 
 def scope(namespace: str | None) -> str:

@@ -49,10 +49,10 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
         measured = f" ({self.measured})" if self.measured else ""
         end = "" if self.remedy.endswith("?") else "."
         remedy = f" {self.remedy}{end}" if self.remedy else ""
-        return _printable(f"{self.what}{measured}.{remedy}")
+        return printable_text(f"{self.what}{measured}.{remedy}")
 
 
-def _printable(text: str) -> str:
+def printable_text(text: str) -> str:
     """The text with escapes for what would steer a terminal, or is no text: names come from servers."""
     if text.isprintable():
         return text

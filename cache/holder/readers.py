@@ -16,7 +16,8 @@ import structlog
 
 from podferry.cache.holder.token_budget import TokenBudget
 from podferry.contract.cache_api import AUDIENCE
-from podferry.contract.errors import AccessDenied, FerryError, Throttled
+from podferry.contract.errors import AccessDenied, FerryError, Throttled, Unavailable
+from podferry.webhook.cluster.failure_log import FailureLog
 
 log = structlog.get_logger(__name__)
 CACHE_SECONDS = 30.0
@@ -78,6 +79,7 @@ class Readers:
         self._review, self._namespaces, self._now, self._holders = review, namespaces, now, holders
         self._budget = TokenBudget(now)
         self._reviews = asyncio.Semaphore(MAX_REVIEWS)
+        self._failures = FailureLog(log, "error", "tokens cannot be reviewed: readers take the source")
         self._cached: dict[bytes, tuple[float, asyncio.Future[Reader | None]]] = {}
 
     def is_holder(self, reader: Reader) -> bool:
@@ -142,9 +144,11 @@ class Readers:
         try:
             async with self._reviews:
                 reader = reader_of(await self._review(token, AUDIENCE))
-        except FerryError:  # nothing is known of the token
+        except FerryError as error:  # nothing is known of the token
             self._budget.give_back(address)
-            raise
+            self._failures.failed(error)
+            raise Unavailable.of("the holder cannot verify tokens, and its log says why") from error
+        self._failures.succeeded()
         if is_new and reader is not None:
             self._budget.give_back(address)
             log.info("reader", namespace=reader.namespace, pod=reader.pod, node=reader.node)

@@ -77,6 +77,7 @@ class CacheReport(msgspec.Struct, frozen=True):
         wanted: How many holders there should be.
         holders: Those that there are.
         created: Unix time in seconds.
+        problem: What is wrong with its objects.
     """
 
     name: str
@@ -85,6 +86,7 @@ class CacheReport(msgspec.Struct, frozen=True):
     wanted: int
     holders: tuple[HolderReport, ...]
     created: float = 0.0
+    problem: str = ""
 
     @property
     def ready(self) -> int:
@@ -121,7 +123,7 @@ class CacheReport(msgspec.Struct, frozen=True):
     def phase(self) -> Phase:
         """Of all holders together."""
         if not self.wanted and not self.holders:
-            return Phase.EMPTY
+            return Phase.FAILED if self.problem else Phase.EMPTY
         phases = {one.phase for one in self.holders}
         if phases == {Phase.READY} and self.ready >= self.wanted:
             return Phase.READY
@@ -138,7 +140,7 @@ class CacheReport(msgspec.Struct, frozen=True):
     @property
     def problems(self) -> tuple[str, ...]:
         """Why holders do not serve, each once."""
-        found = [one.problem for one in self.holders if one.problem]
+        found = [one for one in (self.problem, *(holder.problem for holder in self.holders)) if one]
         for one in self.holders:
             found += map(str, one.status.problems if one.status else ())
         return tuple(dict.fromkeys(found))
@@ -152,8 +154,14 @@ def cache_report(
     return CacheReport(
         metadata["labels"][CACHE_LABEL],
         metadata["namespace"],
-        (metadata.get("annotations") or {}).get(SOURCE_ANNOTATION, ""),
+        source_of(service),
         (workload.get("spec") or {}).get("replicas", 0),
         holders,
         created,
+        "" if workload else "it has no StatefulSet. Create it again",
     )
+
+
+def source_of(service: Mapping[str, Any]) -> str:
+    """The dataset of a cache, by its Service; empty if that does not say."""
+    return str((service["metadata"].get("annotations") or {}).get(SOURCE_ANNOTATION, ""))

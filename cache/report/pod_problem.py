@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from podferry.contract.errors import printable_text
+
 Json = Mapping[str, Any]
 STARTING = {"", "ContainerCreating", "PodInitializing"}
 """Why a container waits that is about to start."""
@@ -53,10 +55,16 @@ def _container_problem(container: Json) -> PodProblem | None:
     reasons = ", ".join(
         dict.fromkeys(one for one in (reason, killed) if one not in {"", "Error", "Completed"})
     )
-    message = str(ended.get("message") or waiting.get("message") or "")
+    message = _said(str(ended.get("message") or "")) or str(waiting.get("message") or "")
     return _problem(reasons or killed, message, has_failed=bool(ended) or reason not in STARTING)
+
+
+def _said(message: str) -> str:
+    """Of the end of a log, the problems that podferry has printed at its end; all of any other text."""
+    problems = [line for line in message.splitlines() if line.startswith("podferry: ")]
+    return " ".join(dict.fromkeys(problems)) or message
 
 
 def _problem(reason: str, message: str, *, has_failed: bool) -> PodProblem | None:
     text = " ".join(": ".join(filter(None, (reason, message))).split())
-    return PodProblem(text, has_failed) if text else None
+    return PodProblem(printable_text(text), has_failed) if text else None

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 import msgspec
 
-from podferry.cache.report.cache_report import CacheReport, HolderReport, cache_report
+from podferry.cache.report.cache_report import CacheReport, HolderReport, cache_report, source_of
 from podferry.cache.report.pod_problem import PodProblem, pod_problem
 from podferry.cli.live_cluster import Json, LiveCluster, scope
 from podferry.contract.cache_api import (
     AUDIENCE,
     CACHE_LABEL,
-    PORT,
     REFRESH_PATH,
-    SOURCE_ANNOTATION,
     STATUS_PATH,
-    TOKEN_HEADER,
     HolderStatus,
 )
-from podferry.contract.errors import FerryError, NotFound, Refused
+from podferry.contract.errors import AccessDenied, FerryError, NotFound, Refused
 from podferry.contract.quantity import count_of
 from podferry.sidecar.runtime.messages import print_message
 
 TOKEN_SECONDS = 600
 """The least that Kubernetes allows."""
 SHOWN_READERS = 5
+ASKED_AT_ONCE = 16
 
 
 class LiveCaches:
@@ -52,17 +51,16 @@ class LiveCaches:
         services = self._services(namespace, name)
         if not services:
             raise no_cache(namespace, name)
-        return str(services[0]["metadata"]["annotations"][SOURCE_ANNOTATION])
+        return source_of(services[0])
 
     def refresh(self, report: CacheReport) -> None:
         """Have the holders that serve list the source again; their status says when they are done."""
         serving = [one for one in report.holders if one.status is not None and one.status.complete]
         token = self._token(report.namespace, f"podferry-cache-{report.name}") if serving else ""
-        action = f"create pods/proxy in {scope(report.namespace)}"
         for holder in serving:
             for uri in holder.status.complete if holder.status is not None else ():
-                path = f"/api/v1/namespaces/{report.namespace}/pods/{holder.pod}:{PORT}/proxy{REFRESH_PATH}"
-                self._cluster.request("POST", path, action, {"uri": uri}, headers={TOKEN_HEADER: token})
+                place = report.namespace, holder.pod, REFRESH_PATH
+                self._cluster.ask_holder(*place, token, "POST", {"uri": uri})
 
     def _services(self, namespace: str | None, name: str | None) -> list[Json]:
         where = f"/namespaces/{namespace}" if namespace else ""
@@ -93,8 +91,13 @@ class LiveCaches:
         return [one for one in found if "deletionTimestamp" not in one["metadata"]]
 
     def _holders(self, namespace: str, account: str, pods: Sequence[Json]) -> tuple[HolderReport, ...]:
-        token = self._token(namespace, account)
-        return tuple(self._holder(namespace, pod, token) for pod in pods)
+        try:
+            token = self._token(namespace, account)
+        except NotFound:
+            what = f"the ServiceAccount {account} of the holders is missing. Create the cache again"
+            return tuple(HolderReport(*_place(pod), None, what, has_failed=True) for pod in pods)
+        with ThreadPoolExecutor(ASKED_AT_ONCE) as threads:  # one that hangs must not delay the others
+            return tuple(threads.map(lambda pod: self._holder(namespace, pod, token), pods))
 
     def _token(self, namespace: str, account: str) -> str:
         """A token of the holders' own account, for them alone."""
@@ -105,16 +108,21 @@ class LiveCaches:
         return str(json.loads(self._cluster.request("POST", path, action, body=body))["status"]["token"])
 
     def _holder(self, namespace: str, pod: Json, token: str) -> HolderReport:
-        name, node = pod["metadata"]["name"], pod["spec"].get("nodeName") or ""
-        path = f"/api/v1/namespaces/{namespace}/pods/{name}:{PORT}/proxy{STATUS_PATH}"
-        action = f"get pods/proxy in {scope(namespace)}"
+        name, node = _place(pod)
         try:
-            data = self._cluster.request("GET", path, action, headers={TOKEN_HEADER: token})
+            data = self._cluster.ask_holder(namespace, name, STATUS_PATH, token)
             return HolderReport(name, node, msgspec.json.decode(data, type=HolderStatus))
+        except AccessDenied:  # whether pods read from it is not known: no verb may continue
+            raise
         except (FerryError, msgspec.MsgspecError) as error:
             found = pod_problem(pod) or PodProblem(str(error), has_failed=False)
             text = f"{name} does not respond: {found.text}"
             return HolderReport(name, node, None, text, found.has_failed)
+
+
+def _place(pod: Json) -> tuple[str, str]:
+    """The name of a pod, and its node."""
+    return pod["metadata"]["name"], pod["spec"].get("nodeName") or ""
 
 
 def no_cache(namespace: str | None, name: str | None) -> NotFound:

@@ -11,11 +11,15 @@ from typing import Any
 import click
 import msgspec
 
+from podferry.cache.manifests.cache_spec import parse_cache_name
 from podferry.cache.report.cache_report import CacheReport, HolderReport
+from podferry.cli.cache.cache_args import NAMESPACE_NAME
 from podferry.cli.cache.live_caches import LiveCaches, no_cache
 from podferry.cli.live_cluster import LiveCluster
 from podferry.cli.options.cluster_options import cluster_options
+from podferry.cli.options.param_types import ParsedParam
 from podferry.cli.output import format_age, print_json, print_table, print_yaml
+from podferry.contract.manifest import printable
 from podferry.contract.quantity import format_bytes
 from podferry.sidecar.runtime.messages import print_message
 
@@ -30,8 +34,8 @@ SUMS = ("phase", "total_bytes", "cached_bytes", "free_bytes")
 
 
 @click.command()
-@click.argument("name", required=False)
-@click.option("--namespace", "-n", help="Of the holders.  [default: all]")
+@click.argument("name", type=ParsedParam("NAME", parse_cache_name), required=False)
+@click.option("--namespace", "-n", type=NAMESPACE_NAME, help="Of the holders.  [default: all]")
 @click.option("--watch", "-w", is_flag=True, help="Print it again whenever it changes, until interrupted.")
 @click.option(
     "-o",
@@ -98,7 +102,7 @@ def _row(report: CacheReport, *, wide: bool) -> list[str]:
         report.phase.value,
         format_age(datetime.fromtimestamp(report.created, UTC)),
     ]
-    return [*row, report.namespace, report.source] if wide else row
+    return [*row, report.namespace, printable(report.source)] if wide else row
 
 
 def _holder_rows(report: CacheReport) -> list[list[str]]:

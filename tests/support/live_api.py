@@ -39,6 +39,7 @@ class LiveApi:
         objects: By path.
         holders: Answers of holders: status and document, by `METHOD POD PATH`.
         asked: `METHOD PATH?QUERY` of each request.
+        missing: Paths that are not there, whatever else is.
         failure: The status of every answer, if it is set.
         on_patch: Called with each object that was patched.
         authorizations: The header of this name of each request.
@@ -53,6 +54,7 @@ class LiveApi:
         self.asked: list[str] = []
         self.authorizations: list[str | None] = []
         self.url = ""
+        self.missing: set[str] = set()
         self.failure: int | None = None
         self.on_patch: Callable[[Json], None] = lambda _: None
 
@@ -68,8 +70,8 @@ class LiveApi:
         parts = urlsplit(url)
         path, query = parts.path, dict(parse_qsl(parts.query))
         self.asked.append(f"{method} {url}")
-        if self.failure is not None:
-            return self.failure, b"{}"
+        if self.failure is not None or path in self.missing:
+            return self.failure or 404, b"{}"
         if "/proxy/" in path:
             pod, _, rest = path.rpartition("/pods/")[2].partition(":8091/proxy")
             holder = self.holders.get(f"{method} {pod} {rest}")

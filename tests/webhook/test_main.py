@@ -273,7 +273,7 @@ async def is_open(port: int) -> bool:
 @pytest.mark.usefixtures("kubernetes")
 async def test_without_its_secret(port: int, policy_file: Path, account: Path) -> None:
     own = ManagedCertificates("absent", "podferry", "podferry-webhook", account)
-    with pytest.raises(NotFound, match="Check the webhook's RBAC"):
+    with pytest.raises(NotFound, match="Check the RBAC of its account"):
         await run_webhook(WebhookConfig(policy_file, "127.0.0.1", port, own))
 
 

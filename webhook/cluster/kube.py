@@ -244,4 +244,6 @@ def cluster_session(account: Path = SERVICE_ACCOUNT_DIR) -> aiohttp.ClientSessio
 def _error(request: str, status: int, body: bytes) -> FerryError:
     kind = {404: NotFound, 401: AccessDenied, 403: AccessDenied}.get(status, Unavailable)
     reason = body.decode(errors="replace")[:300]
-    return kind.of(f"the API server refuses {request}", f"{status}: {reason}", "Check the webhook's RBAC")
+    return kind.of(
+        f"the API server refuses {request}", f"{status}: {reason}", "Check the RBAC of its account"
+    )

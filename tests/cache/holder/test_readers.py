@@ -217,6 +217,16 @@ async def test_reviews_at_a_time_are_bounded(readers, reviews):
     assert most == MAX_REVIEWS
 
 
+async def test_a_holder_without_rights_blames_no_reader():
+    async def refused(token, audience):
+        raise AccessDenied.of("the API server refuses", "User system:serviceaccount:podferry:x")
+
+    with pytest.raises(Unavailable, match="the holder cannot verify tokens") as caught:
+        await Readers(refused, ["team-*"]).check("Bearer good")
+    assert refusal_status(caught.value) == 503
+    assert "serviceaccount" not in str(caught.value)
+
+
 async def test_an_outage_does_not_count_as_guessing(readers, reviews):
     reviews.away = True
     for number in range(MAX_UNKNOWN + 1):

@@ -42,6 +42,14 @@ def test_the_phase_of_a_cache(wanted, holders, phase):
     assert CacheReport("c", "team", "s3://b/c", wanted, holders).phase is phase
 
 
+def test_a_cache_without_a_statefulset_has_failed():
+    report = cache_report(
+        {"metadata": {"namespace": "team", "labels": {"podferry.io/cache": "d"}}}, {}, (), 5.0
+    )
+    assert (report.phase, report.source) == (Phase.FAILED, "")
+    assert report.problems == ("it has no StatefulSet. Create it again",)
+
+
 def test_sizes_are_those_of_a_dataset_not_of_all_copies():
     report = CacheReport("c", "team", "s3://b/c", 3, (FULL, HALF, SILENT))
     assert (report.total_bytes, report.cached_bytes, report.free_bytes, report.ready) == (100, 100, 800, 1)

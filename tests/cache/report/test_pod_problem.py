@@ -4,6 +4,13 @@ from podferry.cache.report.pod_problem import PodProblem, pod_problem
 
 BACK_OFF = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 20s restarting failed container"}}
 ENDED = {"terminated": {"reason": "Error", "message": "podferry: the bucket is missing.\n"}}
+LOGGED = {
+    "terminated": {
+        "reason": "Error",
+        "message": '{"event": "serving"}\n{"reason": "it"}\npodferry: it is empty.\npodferry: too.\n',
+    }
+}
+ODD = {"terminated": {"reason": "Error", "message": "\x1b[31mred\n\x00"}}
 KILLED = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
 PULL = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
 NO_NODE = {
@@ -30,6 +37,8 @@ def test_kubernetes_says_nothing(status):
     ("status", "text", "has_failed"),
     [
         (container(BACK_OFF, ENDED), "CrashLoopBackOff: podferry: the bucket is missing.", True),
+        (container(BACK_OFF, LOGGED), "CrashLoopBackOff: podferry: it is empty. podferry: too.", True),
+        (container(ODD), "Error: \\x1b[31mred \\x00", True),
         (container(BACK_OFF), "CrashLoopBackOff: back-off 20s restarting failed container", True),
         (
             container(BACK_OFF, KILLED),

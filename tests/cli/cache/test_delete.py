@@ -1,7 +1,7 @@
 import yaml
 
 from podferry.cli.cache import live_caches
-from podferry.contract.cache_api import HolderStatus
+from podferry.contract.cache_api import STATUS_PATH, HolderStatus
 from tests.cli.cache.conftest import say
 
 REMOVED = [
@@ -62,6 +62,24 @@ def test_it_is_refused_while_pods_read(podferry, api):
     said = podferry("cache", "delete", "digits", "--force", "--kubeconfig", api.kubeconfig)
     assert said.code == 0
     assert len(api.objects) < len(before)
+
+
+def test_who_may_not_ask_for_readers_removes_nothing(podferry, api):
+    api.holders[f"GET podferry-0 {STATUS_PATH}"] = lambda _: (403, b'{"kind": "Status"}')
+    before = dict(api.objects)
+    said = podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig)
+    assert (said.code, said.out) == (1, "")
+    assert "Use an account that may get pods/proxy" in said.err
+    assert api.objects == before
+
+
+def test_what_is_left_of_a_cache_can_be_removed(podferry, api):
+    path = "/api/v1/namespaces/podferry/serviceaccounts/podferry-cache-digits"
+    del api.objects[path]
+    api.missing.add(f"{path}/token")
+    said = podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig)
+    assert said.code == 0, said.err
+    assert said.out.splitlines() == [f"{one} removed" for one in REMOVED if "serviceaccount" not in one]
 
 
 def test_few_of_many_readers_are_named(podferry, api):

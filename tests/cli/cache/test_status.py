@@ -1,15 +1,19 @@
 """`podferry cache status` against an API server on loopback, which passes requests on to a holder's words."""
 
 import json
+import threading
 
+import msgspec
 import pytest
 import yaml
 
-from podferry.contract.cache_api import HolderStatus
+from podferry.cli import cluster_transport
+from podferry.contract.cache_api import STATUS_PATH, HolderStatus, Refusal
 from podferry.contract.errors import Problem
 from podferry.contract.status import DatasetStatus
 from tests.cli.cache.conftest import say
-from tests.support.live_api import live_api
+from tests.support.live_api import LiveApi, live_api
+from tests.support.patience import PATIENCE
 
 LABELS = {"podferry.io/cache": "digits"}
 METADATA = {"name": "podferry-cache-digits", "namespace": "team", "labels": LABELS}
@@ -64,6 +68,73 @@ def test_no_cache_is_an_error(podferry, kubeconfig):
     said = podferry("cache", "status", "other", "-n", "team", "--kubeconfig", kubeconfig)
     assert said.code == 1
     assert "there is no cache other in the namespace team. Create one with podferry cache create" in said.err
+
+
+def test_a_cache_without_its_account_hides_no_other(podferry, api):
+    api.missing.add("/api/v1/namespaces/team/serviceaccounts/podferry-cache-digits/token")
+    said = podferry("cache", "status", "-o", "wide", "--kubeconfig", api.kubeconfig)
+    assert said.code == 0, said.err
+    phases = {line.split()[-2]: line.split("  ") for line in said.out.splitlines() if "s3://b/c" in line}
+    assert [name for name, row in phases.items() if "Failed" in " ".join(row)] == ["team"]
+    assert (
+        "the ServiceAccount podferry-cache-digits of the holders is missing. Create the cache again"
+        in said.err
+    )
+
+
+def test_who_may_not_ask_a_holder_learns_that(podferry, api):
+    forbidden = {"kind": "Status", "message": "pods is forbidden", "reason": "Forbidden"}
+    api.holders[f"GET podferry-0 {STATUS_PATH}"] = lambda _: (403, json.dumps(forbidden).encode())
+    said = podferry("cache", "status", "-n", "podferry", "--kubeconfig", api.kubeconfig)
+    assert (said.code, said.out) == (1, "")
+    assert "Use an account that may get pods/proxy in the namespace podferry" in said.err
+
+
+@pytest.mark.parametrize("status", [401, 403, 503])
+def test_a_holder_that_refuses_says_why(podferry, api, status):
+    refusal = Refusal((Problem("the holder cannot verify tokens"),))
+    api.holders[f"GET podferry-0 {STATUS_PATH}"] = lambda _: (status, msgspec.json.encode(refusal))
+    said = podferry("cache", "status", "-n", "podferry", "--kubeconfig", api.kubeconfig)
+    assert said.code == 0
+    assert "podferry-0 does not respond: the holder cannot verify tokens" in said.err
+    assert "Use an account" not in said.err
+
+
+def test_holders_are_asked_at_the_same_time(podferry, kubeconfig, monkeypatch):
+    both = threading.Barrier(2, timeout=PATIENCE)
+    answer = LiveApi.answer
+
+    def together(self, method, url, *rest):
+        if "/pods/one:" in url or "/pods/two:" in url:
+            both.wait()
+        return answer(self, method, url, *rest)
+
+    monkeypatch.setattr(LiveApi, "answer", together)
+    said = podferry("cache", "status", "--kubeconfig", kubeconfig)
+    assert (said.code, "1/3" in said.out) == (0, True)
+
+
+def test_a_holder_that_hangs_is_asked_once(podferry, api, monkeypatch):
+    monkeypatch.setattr(cluster_transport, "READ_SECONDS", 0.5)
+    over = threading.Event()
+
+    def hang(_):
+        over.wait(PATIENCE)
+        return 200, b"{}"
+
+    api.holders[f"GET podferry-0 {STATUS_PATH}"] = hang
+    said = podferry("cache", "status", "-n", "podferry", "--kubeconfig", api.kubeconfig)
+    over.set()
+    assert said.code == 0
+    assert "podferry-0 does not respond" in said.err
+    assert len([one for one in api.asked if STATUS_PATH in one]) == 1
+
+
+def test_nobody_writes_lines_into_the_table(podferry, api):
+    path = "/api/v1/namespaces/team/services/podferry-cache-digits"
+    api.objects[path]["metadata"]["annotations"]["podferry.io/source"] = "s3://b/\x1b[31m\nfaked  1/1  Ready"
+    said = podferry("cache", "status", "-o", "wide", "--kubeconfig", api.kubeconfig)
+    assert "'s3://b/\\x1b[31m\\nfaked  1/1  Ready'" in said.out
 
 
 def test_no_kubeconfig_is_an_error(podferry, tmp_path):
