@@ -167,8 +167,12 @@ def _pod_spec(spec: CacheSpec) -> Json:
     }
 
 
+def _space(spec: CacheSpec) -> str:
+    return exact_quantity(memory_sum(spec.ferry).data[0].bytes)
+
+
 def _empty_dir(spec: CacheSpec) -> Json:
-    limit = {"sizeLimit": exact_quantity(memory_sum(spec.ferry).data[0].bytes)}
+    limit = {"sizeLimit": _space(spec)}
     return {**limit, "medium": "Memory"} if spec.medium is Medium.MEMORY else limit
 
 
@@ -180,6 +184,7 @@ def _container(spec: CacheSpec) -> Json:
         "secret-dir": access.secret and SECRET_DIR,
         "refresh": f"{spec.refresh}s" if spec.refresh else None,
         "max-rate": exact_quantity(spec.max_rate) if spec.max_rate else None,
+        "size": _space(spec),  # of a volume on disk, the kubelet only evicts the pod
     }
     directory, home = FILES_DIR, STAGE_DIR
     mounts: list[Json] = [{"name": HELD, "mountPath": STAGE_DIR}]

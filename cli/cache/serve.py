@@ -25,6 +25,7 @@ from podferry.cli.cache.peer_options import PeerOptions, make_peers, peer_option
 from podferry.cli.options.log_options import log_options
 from podferry.cli.options.param_types import DIRECTORY, ParsedParam
 from podferry.cli.options.store_options import access_options
+from podferry.contract.annotation_values import parse_size
 from podferry.contract.cache_api import PORT
 from podferry.contract.errors import InvalidSpec, Problem, Refused
 from podferry.contract.quantity import parse_seconds
@@ -71,6 +72,11 @@ MakeStage = Callable[[PeerOptions, KubeClient | None], HolderStage]
     type=ParsedParam("DURATION", parse_seconds),
     help="List the source again after this time, such as 10m, and take what has changed.  [default: never]",
 )
+@click.option(
+    "--size",
+    type=ParsedParam("SIZE", parse_size),
+    help="Refuse a dataset that needs more space, such as 14Gi.  [default: what is free]",
+)
 @peer_options
 @access_options
 @log_options
@@ -87,11 +93,11 @@ def serve(log_level: str, log_format: str | None, **options: Any) -> None:
     refresh = options.pop("refresh")
     InvalidSpec.raise_any(_address_problems(host, namespaces))
     peers = take_peer_options(options)
-    directory, view, secret_dir = (options.pop(name) for name in ("directory", "shared", "secret_dir"))
+    directory, view = (options.pop(name) for name in ("directory", "shared"))
     place = None if view is None else _shared_place(Path(directory), view)
     max_rate = options.pop("max_rate")
     limit = RateLimit(max_rate) if max_rate else None
-    make_stage = _stage_maker(options.pop("uri"), directory, secret_dir, options, place, limit)
+    make_stage = _stage_maker(options.pop("uri"), directory, options, place, limit)
     asyncio.run(_serve(make_stage, (host, port), namespaces, peers, refresh))
 
 
@@ -114,14 +120,10 @@ def _shared_place(directory: Path, view: Path) -> SharedPlace:
 
 
 def _stage_maker(
-    uri: str,
-    directory: str,
-    secret_dir: Path | None,
-    access: dict[str, Any],
-    place: SharedPlace | None,
-    limit: RateLimit | None,
+    uri: str, directory: str, options: dict[str, Any], place: SharedPlace | None, limit: RateLimit | None
 ) -> MakeStage:
-    settings = {"dataset": uri, "dataset_path": directory if place is None else str(place.files), **access}
+    secret_dir, size = options.pop("secret_dir"), options.pop("size")
+    settings = {"dataset": uri, "dataset_path": directory if place is None else str(place.files), **options}
     [spec] = local_spec(settings, [], Path()).datasets
     spec = msgspec.structs.replace(spec, unpack=Unpack.NEVER)  # readers unpack
     root = Path(spec.path)
@@ -133,9 +135,8 @@ def _stage_maker(
 
     def job(where: Path, records: Path) -> DatasetJob:
         there = msgspec.structs.replace(spec, path=str(where))
-        return DatasetJob(
-            there, DatasetPlacement(where, records, secret_dir), PrefetchSettings(), limit=limit
-        )
+        placement = DatasetPlacement(where, records, secret_dir, size_limit=size)
+        return DatasetJob(there, placement, PrefetchSettings(), limit=limit)
 
     def stage(peers: PeerOptions, client: KubeClient | None) -> HolderStage:
         source = str(spec.parsed.uri)

@@ -54,6 +54,7 @@ class DatasetPlacement(msgspec.Struct, frozen=True):
         alone: Whether no other dataset shares its space.
         guards: For endpoints in the Secret, and data that a manifest names; None to allow all.
         holder: Where to look for the files first; None to take them from their source.
+        size_limit: Bytes that `--size` allows for the files; None to allow as many as the volume has.
     """
 
     directory: Path
@@ -63,6 +64,7 @@ class DatasetPlacement(msgspec.Struct, frozen=True):
     alone: bool = True
     guards: LocationGuards | None = None
     holder: Holder | None = None
+    size_limit: int | None = None
 
 
 class DatasetJob:
@@ -128,7 +130,7 @@ class DatasetJob:
         self.status.in_memory = capacity.in_memory
         self.progress.planned(len(present), plan.partial_bytes + sum(entry.size for entry in plan.kept))
         self._notify()
-        sized = SizedPlan(plan, capacity, self.spec.name, self._size_limit())
+        sized = SizedPlan(plan, capacity, self.spec.name, self._size_limit(), self._size_option())
         return PlannedDataset(self, sized, dataset, materializer, self._overlap)
 
     async def _open(self) -> SelectedDataset:
@@ -176,8 +178,13 @@ class DatasetJob:
         """How to reach the store."""
         return store_config(self.spec.access, self._placement.secret, self._placement.guards)
 
+    def _size_option(self) -> str:
+        return "" if self._placement.size_limit is None else "--size"
+
     def _size_limit(self) -> int | None:
-        """The volume's size if only the kubelet enforces it: on disk, in a pod."""
+        """The volume's size if the file system does not enforce it: on disk, in a pod, or as it is given."""
+        if self._placement.size_limit is not None:
+            return self._placement.size_limit
         on_disk = self._placement.in_pod and self.spec.medium is Medium.DISK
         return dataset_volume_of(self.spec).bytes if on_disk and not any(unknown_size(self.spec)) else None
 

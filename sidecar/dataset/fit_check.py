@@ -34,12 +34,14 @@ class SizedPlan(msgspec.Struct, frozen=True):
         name: That of `dataset.NAME`; empty for the unnamed dataset.
         size_limit: Bytes of a volume whose size only the kubelet enforces, by evicting the pod: an emptyDir
             on disk. None if the file system itself has the volume's size.
+        size_option: What has set the limit, if that is no annotation of a pod.
     """
 
     plan: FetchPlan
     capacity: Capacity
     name: str = ""
     size_limit: int | None = None
+    size_option: str = ""
 
     def with_room(self, freed: int) -> SizedPlan:
         """The same where so many more bytes are free."""
@@ -108,10 +110,16 @@ def _inode_problems(group: Sequence[SizedPlan], in_pod: bool) -> Iterator[Proble
 
 def _size_limit_problems(one: SizedPlan) -> Iterator[Problem]:
     needed = _allocated((*one.plan.files, *one.plan.kept), one)
-    if one.size_limit is not None and needed > one.size_limit:
-        measured = f"it takes {format_bytes(needed)} in whole blocks; the volume's sizeLimit is "
+    if one.size_limit is None or needed <= one.size_limit:
+        return
+    takes, limit = f"it takes {format_bytes(needed)} in whole blocks", format_bytes(one.size_limit)
+    if one.size_option:
+        what = f"{one.label} is larger than its space"
+        yield Problem(what, f"{takes}; {one.size_option} is {limit}", _more_space([one], in_pod=False))
+    else:
         what = f"{one.label} is larger than its volume: the kubelet would evict the pod"
-        yield Problem(what, measured + format_bytes(one.size_limit), _more_space([one], in_pod=True))
+        measured = f"{takes}; the volume's sizeLimit is {limit}"
+        yield Problem(what, measured, _more_space([one], in_pod=True))
 
 
 def _memory_problems(group: Sequence[SizedPlan], in_pod: bool) -> Iterator[Problem]:
@@ -151,6 +159,9 @@ def _files(group: Sequence[SizedPlan]) -> str:
 def _more_space(group: Sequence[SizedPlan], in_pod: bool) -> str:
     """A remedy: a larger volume or another path, for the entire dataset with what is kept."""
     totals = {one.name: _charged((*one.plan.files, *one.plan.kept), one) for one in group}
+    if group[0].size_option:
+        total = sum(totals.values())
+        return f"Give {group[0].size_option} {quantity_at_least(total + total // 20)}"
     if not in_pod:
         place = f"a place with {format_bytes(sum(totals.values()))} free"
         return f"Give {_keys(group, '--dataset-path')} {place}; {_alternatives(group, in_pod)}"

@@ -118,6 +118,17 @@ def test_holders_take_from_each_other(source, tmp_path):
         assert served() == total
 
 
+def test_a_dataset_that_is_larger_than_its_size_is_not_fetched(podferry, source, tmp_path):
+    said = podferry("cache", "serve", source, tmp_path / "held", "--port", "0", "--size", "10Mi")
+    assert said.code == 1
+    assert (
+        "the dataset is larger than its space (it takes 19.1 MiB in whole blocks; --size is 10.0 MiB)"
+        in said.err
+    )
+    assert "Give --size 21Mi." in said.err
+    assert files(tmp_path / "held") == {}
+
+
 def test_a_dataset_that_is_missing_ends_the_command(podferry, tmp_path):
     said = podferry("cache", "serve", tmp_path / "nothing", tmp_path / "held", "--port", "0")
     assert said.code == 1

@@ -1,5 +1,6 @@
 import re
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,6 +48,15 @@ def test_a_volume_counts_full_pages_and_not_the_memory_of_the_kernel():
         assert problem.what == "the dataset is larger than its volume"
         assert problem.measured == "100 files of 100 B need 400.0 KiB in whole pages; 400.0 KiB are free"
         assert "--dataset-path" in problem.remedy
+
+
+def test_a_limit_that_an_option_sets_names_the_option():
+    plan = msgspec.structs.replace(sized([10 * MIB], limit=9 * MIB), size_option="--size")
+    problem = only(plan, in_pod=False)
+    assert problem.what == "the dataset is larger than its space"
+    assert problem.measured == "it takes 10.0 MiB in whole blocks; --size is 9.0 MiB"
+    assert problem.remedy == "Give --size 11Mi"
+    assert problems(msgspec.structs.replace(plan, size_limit=10 * MIB), in_pod=False) == []
 
 
 def test_a_kernel_with_larger_pages_needs_more_of_everything():
