@@ -44,7 +44,11 @@ async def send_file(request: web.Request, open_at: OpenAt, entry: Entry) -> web.
     if length < entry.size:
         headers["Content-Range"] = f"bytes {start}-{start + length - 1}/{entry.size}"
     status = 206 if length < entry.size else 200
-    with open_at(start, length) as file:
+    try:
+        file = open_at(start, length)
+    except OSError as error:  # such as a link in its place: the reader takes it from the source
+        raise FileNotFoundError(entry.name) from error
+    with file:
         if request.method == "HEAD":
             return web.Response(status=status, headers={**headers, "Content-Length": str(length)})
         if length < SENDFILE_BYTES:

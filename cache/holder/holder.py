@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import structlog
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from podferry.cache.holder.connections import Connections, most_connections
 from podferry.cache.holder.holder_stage import HolderStage
@@ -21,6 +23,11 @@ from podferry.sidecar.runtime.concurrency import gather_all, merge_errors
 from podferry.webhook.admission.open_files import raise_open_files
 
 log = structlog.get_logger(__name__)
+REQUEST_LOG = logging.getLogger(__name__)
+"""aiohttp's: anybody who connects could fill the log with requests that are none."""
+REQUEST_LOG.addFilter(
+    lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+)
 
 
 async def run_holder(
@@ -57,7 +64,7 @@ async def run_holder(
 async def _serving(server: HolderServer, listener: socket.socket) -> AsyncIterator[None]:
     application, connections = server.application(), Connections(most_connections(raise_open_files()))
     application.middlewares.insert(0, connections.watch)
-    runner = web.AppRunner(application, access_log=None)
+    runner = web.AppRunner(application, access_log=None, logger=REQUEST_LOG)
     await runner.setup()
     closing = asyncio.create_task(connections.close_late())
     listening: asyncio.Server | None = None
