@@ -58,6 +58,11 @@ CONNECTION_ERRORS = {
         "the endpoint of {} does not respond as an S3 service",
         "Check the endpoint and its port: a console, a web page or a proxy may respond there",
     ),
+    "not ftp": Rule(
+        InvalidSpec,
+        "the server for {} does not respond as an FTP server",
+        "Check the host and its port: 21, for ftps:// 990",
+    ),
     "not oss": Rule(
         InvalidSpec,
         "the endpoint of {} does not respond as OSS",

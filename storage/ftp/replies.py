@@ -51,5 +51,9 @@ class Replies:
         return None
 
     def _is_complete(self, line: str) -> bool:
-        """Whether a line is the only one of a reply, or the last: its code is repeated, without a hyphen."""
-        return line[3:4] != "-" and (len(self._lines) == 1 or line[:3] == self._lines[0][:3])
+        """Whether a line is the only one of a reply, or the last: its code is repeated, without a hyphen.
+
+        A line without a code is no reply, and nothing follows: `SSH-2.0-…` is the greeting of another server.
+        """
+        code = self._lines[0][:3]
+        return not code.isdigit() or (line[3:4] != "-" and (len(self._lines) == 1 or line[:3] == code))

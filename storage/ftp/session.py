@@ -30,6 +30,10 @@ class TlsRefused(ftplib.error_perm):
     """The reply to AUTH TLS of a server that has no TLS: 530 from vsftpd, 500 to 534 from others."""
 
 
+class NoFtp(ftplib.error_proto):
+    """What a server of another kind greets with."""
+
+
 class FtpSession(ftplib.FTP_TLS):
     """A session that has logged in; to be used by one thread at a time.
 
@@ -51,6 +55,7 @@ class FtpSession(ftplib.FTP_TLS):
             limits: Its timeouts.
 
         Raises:
+            NoFtp: It is a server of another kind.
             TlsRefused: The server has no TLS.
             ftplib.Error, OSError, EOFError: It does not let this client in.
         """
@@ -60,7 +65,7 @@ class FtpSession(ftplib.FTP_TLS):
         self._deadline = time.monotonic() + limits.connect_seconds + limits.stall_seconds
         super().__init__(context=context, timeout=limits.connect_seconds, encoding="utf-8")
         try:
-            self.connect(login.host, login.port)
+            self._greeted(login)
             if login.tls is Tls.EXPLICIT:
                 self.auth()
             self.login(login.user, login.password, secure=False)
@@ -73,6 +78,12 @@ class FtpSession(ftplib.FTP_TLS):
             raise
         self.timeout = limits.stall_seconds
         self.block()
+
+    def _greeted(self, login: Login) -> None:
+        try:
+            self.connect(login.host, login.port)
+        except ftplib.error_proto as error:
+            raise NoFtp(*error.args) from error
 
     def block(self) -> None:
         """Have calls wait for the server, as long as a request may take without a byte."""

@@ -12,7 +12,7 @@ from podferry.contract.errors import AccessDenied
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation, credentials_read, store_error
 from podferry.storage.ftp.login import Login, Tls, login_for
-from podferry.storage.ftp.session import FtpSession, TlsRefused
+from podferry.storage.ftp.session import FtpSession, NoFtp, TlsRefused
 from podferry.storage.network.tls import tls_context
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
@@ -141,6 +141,10 @@ class Sessions:
             self._context = tls_context(self._config.network.ca.pem)
         try:
             return FtpSession(login, self._context, self._limits)
+        except NoFtp as error:
+            if self.answered:
+                raise
+            raise store_error("not ftp", self._location, "", f"{str(error)[:100]!a}") from error
         except TlsRefused as error:
             if self.answered:
                 raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
@@ -74,6 +75,19 @@ async def test_a_server_that_has_no_tls_is_named(reply: str) -> None:
             await store.children()
         await store.close()
     assert "USER anonymous" not in server.commands
+
+
+@pytest.mark.parametrize(
+    "greeting", ["SSH-2.0-OpenSSH_9.2p1 Debian-2", "* OK IMAP4rev1 ready", "RFB 003.008"]
+)
+async def test_a_server_of_another_kind_is_named_with_its_greeting(greeting: str) -> None:
+    async with scripted_ftp({}) as server:
+        server.banner = replies(greeting)
+        store = open_store(parse_uri(f"ftp://{server.address}/d"), StoreConfig(), PATIENT)
+        with pytest.raises(InvalidSpec, match=f"as an FTP server .*{re.escape(greeting)}.*Check"):
+            await store.children()
+        await store.close()
+    assert not server.commands
 
 
 async def nothing(session: Session, _: str) -> None:

@@ -20,6 +20,7 @@ def taken(*pieces: bytes) -> list[str]:
         (b"250-facts\r\n Size=1; 250 a\r\n250 end\r\n", ["250-facts\n Size=1; 250 a\n250 end"]),
         (b"220-a\r\n226 b\r\n220-c\r\n220 d\r\n", ["220-a\n226 b\n220-c\n220 d"]),
         (b"\r\n200\n", ["", "200"]),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", ["SSH-2.0-OpenSSH_9.2"]),
         (b"200 \xff\r\n", ["200 \udcff"]),
         (b"226 not complet", []),
     ],
