@@ -31,15 +31,14 @@ RULES: Mapping[str, tuple[Json, ...]] = {
         {"apiGroups": ["apps"], "resources": ["statefulsets"], "verbs": ["get", "list"]},
     ),
     "refresh": ({"apiGroups": [""], "resources": ["pods/proxy"], "verbs": ["create"]},),
-    "source": ({"apiGroups": [""], "resources": ["services"], "verbs": ["list"]},),
     "replace": ({"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]},),
 }
 USES: Mapping[str, tuple[str, ...]] = {
-    "sync": ("source",),
+    "sync": ("read", "token", "refresh"),
     "copy": (),
     "warmup": ("read", "token", "scale", "refresh"),
     "clear": ("read", "token", "scale", "replace"),
-    "rmr": ("read", "token"),
+    "rmr": ("read", "token", "refresh"),
 }
 """What each verb does in the cluster, by the keys of `RULES`; `token` and `scale` name the cache's objects.
 `copy` is a sync between places that are given."""

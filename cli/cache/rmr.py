@@ -12,6 +12,7 @@ import click
 
 from podferry.cli.cache.cache_args import cache_args
 from podferry.cli.cache.live_caches import LiveCaches, refuse_if_read
+from podferry.cli.cache.refreshing import ask_holders
 from podferry.cli.cache.source import writable_source
 from podferry.cli.live_cluster import LiveCluster
 from podferry.cli.options.store_options import access_options, store_at, store_config_of
@@ -43,12 +44,13 @@ def rmr(
 ) -> None:
     """Report what is below each PATH in the source of the cache NAME; --yes removes it.
 
-    PATH is a file or a directory, relative to the source. Pods that start later do not get it. Holders keep
-    what they have of it until they start again. If interrupted, run it again.
+    PATH is a file or a directory, relative to the source. Pods that start later do not get it, and holders
+    drop it when nobody reads it any more. If interrupted, run it again.
     """
     configure_unless_done()
     cluster = LiveCluster(options.pop("kubeconfig"), options.pop("context"))
-    report = LiveCaches(cluster).report(options.pop("namespace"), name)
+    caches, namespace = LiveCaches(cluster), options.pop("namespace")
+    report = caches.report(namespace, name)
     wanted, uri = checked_paths(paths), writable_source(report.source)
     if delete and not force:
         refuse_if_read(report)
@@ -61,6 +63,7 @@ def rmr(
     total = f"{count_of(len(entries), 'file')}, {format_bytes(sum(entry.size for entry in entries))}"
     if delete:
         print_message(f"removed: {total}")
+        ask_holders(caches, namespace, name)
     else:
         print_message(f"{total} would be removed; nothing has been changed: add --yes to remove it")
 

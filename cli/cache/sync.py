@@ -8,6 +8,7 @@ import click
 
 from podferry.cli.cache.cache_args import cache_args
 from podferry.cli.cache.live_caches import LiveCaches
+from podferry.cli.cache.refreshing import ask_holders
 from podferry.cli.cache.source import writable_source
 from podferry.cli.live_cluster import LiveCluster
 from podferry.cli.options.store_options import parse_dataset
@@ -24,10 +25,12 @@ def sync(
 ) -> int:
     """Make the source of the cache NAME equal to DATASET.
 
-    Moves only files that differ, each whole. Pods that start later get them: unchanged files from the
-    holders, the others from the source. If interrupted, run it again. The options with --to concern the
-    cache's source.
+    Moves only files that differ, each whole. The holders take them, too, and pods that start later get them.
+    If interrupted, run it again. The options with --to concern the cache's source.
     """
     configure_unless_done()
-    source = LiveCaches(LiveCluster(kubeconfig, context)).source(namespace, name)
-    return run_sync(parse_dataset(dataset), writable_source(source), options)
+    caches = LiveCaches(LiveCluster(kubeconfig, context))
+    code = run_sync(parse_dataset(dataset), writable_source(caches.source(namespace, name)), options)
+    if code == 0 and not options["dry_run"]:
+        ask_holders(caches, namespace, name)
+    return code

@@ -1,5 +1,6 @@
 import pytest
 
+from podferry.contract.cache_api import REFRESH_PATH
 from podferry.storage.memory.store import CONTENTS, Content
 from tests.cli.cache.test_rmr import set_source
 
@@ -30,9 +31,28 @@ def test_the_source_of_the_cache_becomes_equal(sync, target, tmp_path):
     assert {name for name in target if ".podferry" not in name} == {"d/a", "d/c"}
 
 
-def test_a_dry_run(sync, target):
+def asked(api):
+    """The requests for a refresh."""
+    return [line for line in api.asked if line.startswith("POST") and "/proxy/v1/refresh" in line]
+
+
+def test_the_holders_are_asked_to_take_what_has_changed(sync, target, api):
+    api.holders[f"POST podferry-0 {REFRESH_PATH}"] = lambda _: (202, b"{}")
+    assert "have not been asked" not in sync().err
+    assert [line.partition("/pods/")[2][:10] for line in asked(api)] == ["podferry-0"]
+
+
+def test_holders_that_cannot_be_asked_are_a_message(sync, target, api):
+    api.holders[f"POST podferry-0 {REFRESH_PATH}"] = lambda _: (403, b"{}")
+    said = sync()
+    assert (said.code, target["d/a"]) == (0, b"a")
+    assert "have not been asked to take what has changed: cannot create pods/proxy" in said.err
+
+
+def test_a_dry_run(sync, target, api):
     assert "3 to move" in sync("--dry-run").err
     assert not target
+    assert asked(api) == []
 
 
 @pytest.mark.parametrize(
