@@ -35,7 +35,7 @@ async def keep_current(stage: HolderStage, seconds: float | None) -> None:
     while True:
         due = math.inf if seconds is None else listed_at + seconds - stage.now()
         await wait_for(stage.asked, min(max(due, 0.0), SWEEP_SECONDS))
-        if stage.asked.is_set() or due <= 0:
+        if stage.asked.is_set() or due <= 0 or stage.complete is None:  # readers wait after a drop
             listed_at = stage.now()
             await refresh(stage)
         await stage.versions.remove_unread()
@@ -51,7 +51,7 @@ async def refresh(stage: HolderStage) -> None:
         await _update(stage)
     except FerryError as error:
         stage.refresh_failure = error
-        log.warning("the dataset is served as it is: it cannot be compared", reason=str(error))
+        log.warning("what has changed at the source cannot be served", uri=stage.uri, reason=str(error))
     else:
         stage.refresh_failure = None
         stage.adopted = False

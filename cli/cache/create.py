@@ -15,19 +15,17 @@ from podferry.cache.manifests.cache_spec import (
     parse_cache_name,
     parse_image,
     parse_node_directory,
-    parse_rate,
     parse_readers,
 )
 from podferry.cache.manifests.manifests import manifests
 from podferry.cache.manifests.shared_volumes import sharing_namespaces
 from podferry.cache.manifests.source_problems import source_problems
-from podferry.cli.cache.cache_args import IMAGE, NAMESPACE, NAMESPACE_NAME
+from podferry.cli.cache.cache_args import IMAGE, NAMESPACE, NAMESPACE_NAME, source_options
 from podferry.cli.options.param_types import ParsedParam
 from podferry.cli.yaml_documents import read_documents, read_text
 from podferry.contract.annotation_values import parse_endpoint, parse_region, parse_secret, parse_size
 from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.errors import InvalidSpec, Problem
-from podferry.contract.quantity import parse_seconds
 from podferry.contract.spec import Access, Medium
 from podferry.sidecar.runtime.messages import print_problems
 
@@ -88,18 +86,7 @@ def _parse_label(text: str) -> tuple[str, str]:
     type=ParsedParam("DIRECTORY", parse_node_directory),
     help="Readers use the files in place: the nodes have the mounts DIRECTORY/stage and DIRECTORY/read.",
 )
-@click.option(
-    "--max-rate",
-    metavar="SIZE",
-    type=ParsedParam("SIZE", parse_rate),
-    help="Bytes a second that all holders together take from the source, such as 200Mi.",
-)
-@click.option(
-    "--refresh",
-    metavar="DURATION",
-    type=ParsedParam("DURATION", parse_seconds),
-    help="Holders list the source again after this time, such as 10m.  [default: when warmup asks for it]",
-)
+@source_options
 @click.option(
     "--image", type=ParsedParam("IMAGE", parse_image), help=f"Image of the holders.  [default: {IMAGE}]"
 )

@@ -17,10 +17,10 @@ import msgspec
 from podferry.cache.holder.holder import run_holder
 from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.holder.readers import Readers, token_subject
-from podferry.cache.manifests.cache_spec import parse_rate
 from podferry.cache.shared_stage.lock_server import serving_locks
 from podferry.cache.shared_stage.place import SharedPlace
 from podferry.cache.shared_stage.shared_stage import SharedStage
+from podferry.cli.cache.cache_args import source_options
 from podferry.cli.cache.peer_options import PeerOptions, make_peers, peer_options, take_peer_options
 from podferry.cli.options.log_options import log_options
 from podferry.cli.options.param_types import DIRECTORY, ParsedParam
@@ -28,7 +28,6 @@ from podferry.cli.options.store_options import access_options
 from podferry.contract.annotation_values import parse_size
 from podferry.contract.cache_api import PORT
 from podferry.contract.errors import InvalidSpec, Problem, Refused
-from podferry.contract.quantity import parse_seconds
 from podferry.contract.spec import Unpack
 from podferry.sidecar.config.local_path import ensure_dir, sibling_dir
 from podferry.sidecar.config.tuning import PrefetchSettings
@@ -60,18 +59,7 @@ MakeStage = Callable[[PeerOptions, KubeClient | None], HolderStage]
     type=DIRECTORY,
     help="Readers of this machine use the files in place: VIEW is a read-only mount of DIRECTORY.",
 )
-@click.option(
-    "--max-rate",
-    metavar="SIZE",
-    type=ParsedParam("SIZE", parse_rate),
-    help="Bytes a second that all holders of the dataset together take from its source, such as 200Mi.",
-)
-@click.option(
-    "--refresh",
-    metavar="DURATION",
-    type=ParsedParam("DURATION", parse_seconds),
-    help="List the source again after this time, such as 10m, and take what has changed.  [default: never]",
-)
+@source_options
 @click.option(
     "--size",
     type=ParsedParam("SIZE", parse_size),

@@ -178,6 +178,23 @@ async def test_a_refresh_is_asked_for_or_due(stage, content, clock):
     await asyncio.gather(keeping, return_exceptions=True)
 
 
+async def test_readers_of_a_version_that_was_dropped_do_not_wait_for_the_next_request(
+    stage, content, clock, monkeypatch
+):
+    monkeypatch.setattr(refresher, "SWEEP_SECONDS", 0.01)
+    content.objects["d/a/2"] = b"TWO"
+    content.faults.append(Fault("read", error=AccessDenied.of("no")))
+    clock.seconds += UNREAD_SECONDS
+    does_not_fit(monkeypatch, 1)
+    await refresh(stage)
+    assert (stage.complete, "no" in str(stage.refresh_failure)) == (None, True)
+    keeping = asyncio.create_task(keep_current(stage, None))
+    await until(lambda: stage.complete is not None)
+    assert held(stage.root)["a/2"] == b"TWO"
+    keeping.cancel()
+    await asyncio.gather(keeping, return_exceptions=True)
+
+
 async def test_an_outage_is_tried_again(stage, content):
     content.objects["d/a/2"] = b"TWO"
     content.faults.append(Fault("read", error=Unavailable.of("gone"), times=2))
