@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import structlog
 
 from podferry.cache.holder.content_checksums import record_checksums, recorded_dataset, remove_damaged
@@ -20,7 +21,7 @@ from podferry.contract.cache_api import Asker, Filling, HeldDataset, Progress
 from podferry.contract.errors import FerryError, Refused
 from podferry.contract.manifest import Manifest
 from podferry.contract.status import DatasetStatus
-from podferry.sidecar.dataset.dataset_job import DatasetJob
+from podferry.sidecar.dataset.dataset_job import DatasetJob, PlannedDataset
 from podferry.sidecar.dataset.fit_check import fit_problems
 from podferry.storage.retries import retry_temporary
 
@@ -197,7 +198,7 @@ class HolderStage:
         await self._job.close()
         self._job = self.shown = self.make_job(self.root, self.directory)
         while True:
-            planned = await self._job.plan()
+            planned = await self.plan(self._job)
             self.check(planned.manifest)
             problems = fit_problems([planned.sized], in_pod=False)
             if not problems:
@@ -206,6 +207,13 @@ class HolderStage:
                 raise Refused(*problems)
         await self.shared.fetch(planned, self.directory)
         return planned.manifest
+
+    async def plan(self, job: DatasetJob) -> PlannedDataset:
+        """Plan what a job stages, next to what the other versions take."""
+        planned = await job.plan()
+        others = await asyncio.to_thread(self.versions.files.other_bytes, job.staging.root)
+        sized = msgspec.structs.replace(planned.sized, other_bytes=others)
+        return msgspec.structs.replace(planned, sized=sized)
 
     def check(self, manifest: Manifest) -> None:
         """Refuse a dataset that cannot be served; raises `Refused`."""

@@ -102,7 +102,7 @@ async def _planned(stage: HolderStage, job: DatasetJob, manifest: Manifest) -> P
         except OSError as error:
             what = "the next version cannot be put together"
             raise Refused.of(what, str(error), "Give the volume more space") from error
-        planned = await job.plan()
+        planned = await stage.plan(job)
         problems = fit_problems([planned.sized], in_pod=False)
         if not problems:
             return planned

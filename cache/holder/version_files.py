@@ -18,6 +18,7 @@ from pathlib import Path
 from podferry.cache.holder.content_checksums import RECORD, read_record, write_record
 from podferry.contract.cache_api import HeldDataset
 from podferry.contract.manifest import Entry, Manifest
+from podferry.contract.tmpfs_cost import allocated_bytes
 from podferry.sidecar.staging.file_ops import remove_tree
 from podferry.sidecar.staging.ownership_record import RECORD as CLAIM
 from podferry.sidecar.staging.ownership_record import (
@@ -83,6 +84,14 @@ class VersionFiles:
             directory.mkdir()
             directory.chmod(DIRECTORY_MODE if directory.is_relative_to(self.next_root) else PRIVATE_MODE)
 
+    def other_bytes(self, root: Path) -> int:
+        """Bytes, in whole blocks, that the others take and the version in this place does not share."""
+        places = (self.root, self.next_root, self._old)
+        sizes = dict(found for place in places if place != root for found in _files(place))
+        for inode, _ in _files(root):
+            sizes.pop(inode, None)
+        return allocated_bytes(sizes.values())
+
     def drop_next(self) -> None:
         """Remove what there is of the next version."""
         remove_tree(self.next_private)
@@ -132,3 +141,11 @@ class VersionFiles:
     def remove_old(self, number: int) -> None:
         """Remove an earlier version: what no other one has in common with it is free."""
         remove_tree(self.old_root(number).parent)
+
+
+def _files(root: Path) -> Iterator[tuple[int, int]]:
+    """Inode and size of each file below a directory."""
+    for folder, _, names in os.walk(root):
+        for name in names:
+            found = os.lstat(os.path.join(folder, name))
+            yield found.st_ino, found.st_size

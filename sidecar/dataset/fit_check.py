@@ -35,6 +35,7 @@ class SizedPlan(msgspec.Struct, frozen=True):
         size_limit: Bytes of a volume whose size only the kubelet enforces, by evicting the pod: an emptyDir
             on disk. None if the file system itself has the volume's size.
         size_option: What has set the limit, if that is no annotation of a pod.
+        other_bytes: What the place has next to this dataset, such as other versions of it, in whole blocks.
     """
 
     plan: FetchPlan
@@ -42,15 +43,17 @@ class SizedPlan(msgspec.Struct, frozen=True):
     name: str = ""
     size_limit: int | None = None
     size_option: str = ""
+    other_bytes: int = 0
 
     def with_room(self, freed: int) -> SizedPlan:
-        """The same where so many more bytes are free."""
+        """The same where so many bytes of what is next to it are removed."""
         capacity = self.capacity
         limits = (capacity.memory_bytes, capacity.node_bytes)
         memory, node = (None if one is None else one + freed for one in limits)
         volume = capacity.volume_bytes + freed
         more = msgspec.structs.replace(capacity, volume_bytes=volume, memory_bytes=memory, node_bytes=node)
-        return msgspec.structs.replace(self, capacity=more)
+        others = max(self.other_bytes - freed, 0)
+        return msgspec.structs.replace(self, capacity=more, other_bytes=others)
 
     @property
     def label(self) -> str:
@@ -110,9 +113,11 @@ def _inode_problems(group: Sequence[SizedPlan], in_pod: bool) -> Iterator[Proble
 
 def _size_limit_problems(one: SizedPlan) -> Iterator[Problem]:
     needed = _allocated((*one.plan.files, *one.plan.kept), one)
-    if one.size_limit is None or needed <= one.size_limit:
+    if one.size_limit is None or needed + one.other_bytes <= one.size_limit:
         return
     takes, limit = f"it takes {format_bytes(needed)} in whole blocks", format_bytes(one.size_limit)
+    if one.other_bytes:
+        takes += f", next to {format_bytes(one.other_bytes)} of other versions"
     if one.size_option:
         what = f"{one.label} is larger than its space"
         yield Problem(what, f"{takes}; {one.size_option} is {limit}", _more_space([one], in_pod=False))
@@ -160,7 +165,7 @@ def _more_space(group: Sequence[SizedPlan], in_pod: bool) -> str:
     """A remedy: a larger volume or another path, for the entire dataset with what is kept."""
     totals = {one.name: _charged((*one.plan.files, *one.plan.kept), one) for one in group}
     if group[0].size_option:
-        total = sum(totals.values())
+        total = sum(totals.values()) + sum(one.other_bytes for one in group)
         return f"Give {group[0].size_option} {quantity_at_least(total + total // 20)}"
     if not in_pod:
         place = f"a place with {format_bytes(sum(totals.values()))} free"

@@ -35,20 +35,26 @@ def holder_stage(
     peers: Peers | None = None,
     settings: PrefetchSettings = PREFETCH,
     limit: RateLimit | None = None,
+    size_limit: int | None = None,
     **more: Any,
 ) -> HolderStage:
     """The stage of a holder in a directory, which is created."""
     root.mkdir(exist_ok=True)
     private = root.with_name(f"{root.name}.podferry")
-    return HolderStage(str(uri), job_maker(uri, settings, limit), root, private, peers, **more)
+    return HolderStage(str(uri), job_maker(uri, settings, limit, size_limit), root, private, peers, **more)
 
 
-def job_maker(uri: object, settings: PrefetchSettings = PREFETCH, limit: RateLimit | None = None) -> MakeJob:
+def job_maker(
+    uri: object,
+    settings: PrefetchSettings = PREFETCH,
+    limit: RateLimit | None = None,
+    size_limit: int | None = None,
+) -> MakeJob:
     """What makes the jobs of a stage."""
 
     def job(root: Path, private: Path) -> DatasetJob:
         spec = DatasetSpec(str(uri), str(root), unpack=Unpack.NEVER)
-        return DatasetJob(spec, DatasetPlacement(root, private), settings, limit=limit)
+        return DatasetJob(spec, DatasetPlacement(root, private, size_limit=size_limit), settings, limit=limit)
 
     return job
 

@@ -14,6 +14,7 @@ from podferry.cache.holder import refresher
 from podferry.cache.holder.refresher import keep_current, refresh
 from podferry.cache.holder.served_versions import UNREAD_SECONDS
 from podferry.contract.errors import AccessDenied, Unavailable
+from podferry.contract.tmpfs_cost import PAGE_BYTES
 from podferry.storage.memory.store import CONTENTS, Content, Fault
 from tests.support.dataset_site import held
 from tests.support.holder_site import holder_stage
@@ -142,6 +143,23 @@ async def test_a_version_that_fits_in_no_way_leaves_what_is_served(stage, conten
     assert (held(stage.root), str(stage.refresh_failure)) == (FILES, "full.")
     await refresh(stage)
     assert held(stage.root) == {**FILES, "a/2": b"TWO"}
+
+
+async def test_two_versions_together_do_not_exceed_the_size(content, tmp_path, clock):
+    limited = holder_stage(content.uri, tmp_path / "held", size_limit=3 * PAGE_BYTES, now=clock)
+    await limited.fill()
+    content.objects |= {"d/a/1": b"ONE", "d/a/2": b"TWO"}
+    limited.file(limited.complete.digest, "a/1")
+    await refresh(limited)
+    assert "takes 8.0 KiB in whole blocks, next to 8.0 KiB of other versions; --size is 12.0 KiB" in str(
+        limited.refresh_failure
+    )
+    assert "Give --size 20Ki" in str(limited.refresh_failure)
+    assert held(limited.root) == FILES
+    clock.seconds += UNREAD_SECONDS
+    await refresh(limited)
+    assert held(limited.root) == {"a/1": b"ONE", "a/2": b"TWO", "b": b""}
+    await limited.close()
 
 
 async def test_the_next_holder_fetches_only_what_has_changed_meanwhile(stage, content, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from podferry.cache.holder.content_checksums import file_checksum, record_checksums, recorded_dataset
 from podferry.cache.holder.version_files import VersionFiles
 from podferry.contract.manifest import Entry, freeze
+from podferry.contract.tmpfs_cost import PAGE_BYTES
 from podferry.sidecar.staging.ownership_record import read_ownership
 from tests.support.dataset_site import held
 
@@ -53,6 +54,15 @@ def test_what_versions_have_in_common_is_linked(files):
     assert (files.next_root / "a/1").stat().st_ino == (files.root / "a/1").stat().st_ino
     assert read_ownership(files.next_private).names == set(SECOND)
     assert (files.next_root / "a").stat().st_mode & 0o777 == 0o755
+
+
+def test_what_other_versions_take_counts_once_and_without_what_they_share(files):
+    assert files.other_bytes(files.root) == 0
+    complete_next(files)
+    assert files.other_bytes(files.next_root) == 2 * PAGE_BYTES  # a/2 and gone
+    assert files.other_bytes(files.root) == 2 * PAGE_BYTES  # a/2 and new/3
+    files.replace(1)
+    assert files.other_bytes(files.root) == 2 * PAGE_BYTES
 
 
 def test_files_without_a_tag_are_not_taken_over(files):
