@@ -15,8 +15,16 @@ import msgspec
 import structlog
 
 from podferry.cache.holder.token_budget import TokenBudget
+from podferry.contract import cache_api
 from podferry.contract.cache_api import AUDIENCE
-from podferry.contract.errors import AccessDenied, FerryError, Throttled, Unavailable
+from podferry.contract.errors import (
+    AccessDenied,
+    FerryError,
+    PermanentError,
+    TemporaryError,
+    Throttled,
+    Unavailable,
+)
 from podferry.webhook.cluster.failure_log import FailureLog
 
 log = structlog.get_logger(__name__)
@@ -98,6 +106,7 @@ class Readers:
             AccessDenied: Its pod's namespace may not read.
             TooManyTokens: The address has sent too many that are not valid.
             Unavailable: The API server does not respond.
+            PermanentError: The holder itself may not ask it.
         """
         kind, _, token = authorization.partition(" ")
         is_token = kind.lower() == "bearer" and TOKEN.fullmatch(token.strip())
@@ -147,7 +156,8 @@ class Readers:
         except FerryError as error:  # nothing is known of the token
             self._budget.give_back(address)
             self._failures.failed(error)
-            raise Unavailable.of("the holder cannot verify tokens, and its log says why") from error
+            kind = Unavailable if isinstance(error, TemporaryError) else PermanentError
+            raise kind.of("the holder cannot verify tokens, and its log says why") from error
         self._failures.succeeded()
         if is_new and reader is not None:
             self._budget.give_back(address)
@@ -203,3 +213,10 @@ def refusal_status(error: FerryError) -> int:
     if isinstance(error, TooManyTokens):
         return 429
     return 403 if isinstance(error, AccessDenied) else 503
+
+
+def retry_seconds(error: FerryError) -> float | None:
+    """After how many seconds a request may succeed that this error has refused; None for never."""
+    if isinstance(error, TooManyTokens):
+        return CACHE_SECONDS
+    return cache_api.RETRY_AFTER_SECONDS if isinstance(error, TemporaryError) else None

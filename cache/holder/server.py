@@ -15,7 +15,7 @@ from aiohttp.typedefs import Handler
 from podferry.cache.holder.active_readers import ActiveReaders
 from podferry.cache.holder.file_response import SENDFILE_BYTES, send_file, sent_bytes
 from podferry.cache.holder.holder_stage import HolderStage
-from podferry.cache.holder.readers import CACHE_SECONDS, Readers, refusal_status
+from podferry.cache.holder.readers import Readers, refusal_status, retry_seconds
 from podferry.cache.holder.small_files import HOLDER_FIELD, TOKEN_FIELD, SmallRequest, read_small
 from podferry.contract import cache_api
 from podferry.contract.cache_api import Asker, HolderStatus, Refusal
@@ -30,7 +30,6 @@ OF_HOLDERS = (cache_api.PROGRESS_PATH, cache_api.REFRESH_PATH)
 MAX_NUMBER = 1e15
 FROM_HOLDER: ContextVar[bool] = ContextVar("from_holder")
 """Whether another holder has sent the request, which is no reader."""
-RETRY_LATER = {"Retry-After": f"{CACHE_SECONDS:.0f}"}
 RETRY_AFTER = {"Retry-After": str(cache_api.RETRY_AFTER_SECONDS)}
 
 
@@ -82,8 +81,7 @@ class HolderServer:
             try:
                 reader = await self._readers.check(_authorization(request.headers), name)
             except FerryError as error:
-                status = refusal_status(error)
-                return _json(status, Refusal(error.problems), RETRY_LATER if status == 429 else None)
+                return _json(refusal_status(error), Refusal(error.problems), _retry_after(error))
             name, is_holder = f"{reader.namespace}/{reader.pod}", self._readers.is_holder(reader)
         if request.path in OF_HOLDERS and not is_holder:
             problem = Problem("only holders of the cache may send this request", name)
@@ -195,6 +193,11 @@ class HolderServer:
     async def health(self, _: web.Request) -> web.Response:
         """The process runs."""
         return web.Response(text="ok\n")
+
+
+def _retry_after(error: FerryError) -> dict[str, str]:
+    seconds = retry_seconds(error)
+    return {} if seconds is None else {"Retry-After": f"{seconds:.0f}"}
 
 
 def _authorization(fields: Mapping[str, str]) -> str:

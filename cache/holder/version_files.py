@@ -147,5 +147,5 @@ def _files(root: Path) -> Iterator[tuple[int, int]]:
     """Inode and size of each file below a directory."""
     for folder, _, names in os.walk(root):
         for name in names:
-            found = os.lstat(os.path.join(folder, name))
+            found = (Path(folder) / name).lstat()
             yield found.st_ino, found.st_size

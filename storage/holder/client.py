@@ -18,7 +18,7 @@ from podferry.storage.http.blocking_get import BlockingGets, Response
 from podferry.storage.http.blocking_response import BlockingResponse
 from podferry.storage.timeouts_and_limits import LIMITS, MIB, Limits
 
-COMPLETE, PARTIAL, NOT_YET = 200, 206, 202
+COMPLETE, PARTIAL, NOT_YET, LATER = 200, 206, 202, 503
 MAX_DOCUMENT_BYTES = 1024 * MIB
 """Some ten million files."""
 WAIT_SECONDS = 10.0
@@ -26,6 +26,9 @@ WAIT_SECONDS = 10.0
 START_SECONDS = 3.0
 """For a holder to listen: it may have been started with its readers."""
 START_PAUSE_SECONDS = 0.1
+BUSY_SECONDS = 20.0
+"""For a holder that responds "later", such as while the API server reviews the tokens of many pods at once:
+it gives up a review after 3 s."""
 STALL_SECONDS = 60.0
 """Without progress of a holder, until a reader takes the source: a store's own retries take less."""
 
@@ -70,17 +73,20 @@ class HolderClient:
             on_filling(filling)
 
     async def _ask(self, path: str) -> tuple[int, bytes]:
-        """Status and body of a document; a holder that starts, or starts again, is waited for."""
-        until = self._now() + START_SECONDS
+        """Status and body of a document; a holder that starts, starts again or is busy is waited for."""
+        since = self._now()
         while True:
             try:
-                status, _, body = await self._get(path, {}, MAX_DOCUMENT_BYTES)
+                status, headers, body = await self._get(path, {}, MAX_DOCUMENT_BYTES)
             except HolderUnavailable:
-                if self._now() > until:
+                if self._now() - since > START_SECONDS:
                     raise
                 await asyncio.sleep(START_PAUSE_SECONDS)
-            else:
+                continue
+            pause = _pause_seconds(headers) if status == LATER else None
+            if pause is None or self._now() - since + pause > BUSY_SECONDS:
                 return status, body
+            await asyncio.sleep(pause)
 
     async def read(self, digest: str, name: str, start: int, length: int) -> memoryview | None:
         """A range of a file, or None if the holder does not send exactly that."""
@@ -114,7 +120,7 @@ class HolderClient:
             headers = {**headers, name: value}
 
         def read(response: BlockingResponse) -> Response:
-            return response.status, {}, response.read(max_bytes)
+            return response.status, response.headers, response.read(max_bytes)
 
         try:
             return await self._gets.read(f"{self.url}{path}", headers, self._seconds, read)
@@ -128,6 +134,12 @@ def _authorization(token: Path) -> str:
     except OSError as error:
         remedy = "Mount a projected token there"
         raise CredentialsMissing.of("the token for the cache cannot be read", str(error), remedy) from error
+
+
+def _pause_seconds(headers: Mapping[str, str]) -> float | None:
+    """After how many seconds to ask again, at least one; None for never."""
+    seconds = headers.get("retry-after", "")
+    return max(float(seconds), 1.0) if seconds.isascii() and seconds.isdecimal() else None
 
 
 def _reason(status: int, body: bytes) -> str:

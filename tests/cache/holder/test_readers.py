@@ -20,7 +20,7 @@ from podferry.cache.holder.readers import (
 )
 from podferry.cache.holder.token_budget import MAX_UNKNOWN, WINDOW_SECONDS
 from podferry.contract.cache_api import AUDIENCE
-from podferry.contract.errors import AccessDenied, Unavailable
+from podferry.contract.errors import AccessDenied, PermanentError, Unavailable
 from tests.support.manual_clock import Clock
 
 HOLDERS = "system:serviceaccount:team-a:podferry-cache-digits"
@@ -221,7 +221,7 @@ async def test_a_holder_without_rights_blames_no_reader():
     async def refused(token, audience):
         raise AccessDenied.of("the API server refuses", "User system:serviceaccount:podferry:x")
 
-    with pytest.raises(Unavailable, match="the holder cannot verify tokens") as caught:
+    with pytest.raises(PermanentError, match="the holder cannot verify tokens") as caught:
         await Readers(refused, ["team-*"]).check("Bearer good")
     assert refusal_status(caught.value) == 503
     assert "serviceaccount" not in str(caught.value)

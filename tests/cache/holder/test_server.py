@@ -28,7 +28,7 @@ from podferry.contract.cache_api import (
     file_path,
     progress_path,
 )
-from podferry.contract.errors import EmptyDataset
+from podferry.contract.errors import AccessDenied, EmptyDataset, Unavailable
 from podferry.storage.checksum.checksums import crc64
 from podferry.storage.memory.store import Fault
 from tests.support.dataset_site import held
@@ -323,6 +323,22 @@ async def test_who_guesses_tokens_is_asked_to_wait(content, tmp_path, monkeypatc
         for token, expected, wait in (("bad", 401, None), ("worse", 429, "30")):
             async with session.get(STATUS_PATH, headers={"Authorization": f"Bearer {token}"}) as response:
                 assert (response.status, response.headers.get("Retry-After")) == (expected, wait)
+    await stage.close()
+
+
+@pytest.mark.parametrize(("error", "wait"), [(Unavailable.of("away"), "1"), (AccessDenied.of("no"), None)])
+async def test_readers_wait_for_an_api_server_that_does_not_respond(content, tmp_path, error, wait):
+    async def review(token, _):
+        raise error
+
+    stage = holder_stage(content.uri, tmp_path / "held")
+    application = HolderServer([stage], "n1", Readers(review, ["team"])).application()
+    async with (
+        TestServer(application) as server,
+        ClientSession(server.make_url("/")) as session,
+        session.get(STATUS_PATH, headers={"Authorization": "Bearer good"}) as response,
+    ):
+        assert (response.status, response.headers.get("Retry-After")) == (503, wait)
     await stage.close()
 
 

@@ -16,11 +16,13 @@ from podferry.contract.cache_api import (
 from podferry.contract.errors import Problem
 from podferry.contract.manifest import Entry, freeze
 from podferry.storage.holder import client as holder_client
-from podferry.storage.holder.client import HolderClient, HolderUnavailable
+from podferry.storage.holder.client import BUSY_SECONDS, HolderClient, HolderUnavailable
 from tests.support.manual_clock import Clock
 from tests.support.reserved_port import reserved_port
 
 HELD = HeldDataset(freeze("s3://a/b", [Entry("x", 3, "t")]), (5,))
+BUSY = 5031
+"""503 with Retry-After, in a script."""
 
 
 class Answers:
@@ -32,9 +34,9 @@ class Answers:
     async def respond(self, request):
         self.seen.append(request)
         status, body = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return web.Response(
-            status=status, body=body if isinstance(body, bytes) else msgspec.json.encode(body)
-        )
+        headers = {"Retry-After": "1"} if status == BUSY else {}
+        content = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        return web.Response(status=503 if status == BUSY else status, body=content, headers=headers)
 
 
 @pytest.fixture
@@ -64,6 +66,22 @@ async def test_it_waits_while_the_holder_fetches(serve):
     assert await client.dataset("s3://a/b?region=x", shown.append) == HELD
     assert shown == [Filling(9, 3), Filling(9, 6)]
     assert seen[0].query["uri"] == "s3://a/b?region=x"
+
+
+async def test_a_holder_that_cannot_review_tokens_now_is_asked_again(serve):
+    away = Refusal((Problem("the holder cannot verify tokens"),))
+    client, seen = await serve((BUSY, away), (200, HELD))
+    assert await client.dataset("s3://a/b") == HELD
+    assert len(seen) == 2
+
+
+async def test_a_holder_that_stays_busy_is_given_up(serve):
+    clock = Clock()
+    away = Refusal((Problem("the holder cannot verify tokens"),))
+    client, seen = await serve((BUSY, away), now=lambda: clock.now + BUSY_SECONDS * len(seen) / 2)
+    with pytest.raises(HolderUnavailable, match="cannot verify tokens"):
+        await client.dataset("s3://a/b")
+    assert len(seen) == 2
 
 
 async def test_a_holder_without_progress_is_given_up(serve):
