@@ -23,8 +23,13 @@ class Phase(StrEnum):
     PARTIAL = "PartialReady"
     """Some holders have the dataset, and serve the readers of the others."""
     READY = "Ready"
+    REFRESHING = "Refreshing"
+    """As `READY`; the source is listed again, or what has changed there is fetched. The sizes are of that."""
     FAILED = "Failed"
     """No holder can run, or fetch it; `problems` say why. Readers take the source."""
+
+
+SERVING = frozenset((Phase.READY, Phase.REFRESHING))
 
 
 class HolderReport(msgspec.Struct, frozen=True):
@@ -65,7 +70,7 @@ class HolderReport(msgspec.Struct, frozen=True):
         if self.status is None:
             return Phase.FAILED if self.has_failed else Phase.PENDING
         if self.status.complete:
-            return Phase.READY
+            return Phase.REFRESHING if self.status.refreshing else Phase.READY
         return Phase.FAILED if self.status.problems else Phase.FILLING
 
 
@@ -91,7 +96,7 @@ class CacheReport(msgspec.Struct, frozen=True):
     @property
     def ready(self) -> int:
         """Holders that serve."""
-        return sum(one.phase is Phase.READY for one in self.holders)
+        return sum(one.phase in SERVING for one in self.holders)
 
     @property
     def total_bytes(self) -> int:
@@ -109,11 +114,6 @@ class CacheReport(msgspec.Struct, frozen=True):
         return min((one.free_bytes for one in self.holders if one.status), default=0)
 
     @property
-    def is_refreshing(self) -> bool:
-        """Whether a holder is about to take what has changed at the source."""
-        return any(one.status is not None and one.status.refreshing for one in self.holders)
-
-    @property
     def readers(self) -> tuple[str, ...]:
         """Who reads from a holder at this moment, other holders left out."""
         found = {name for one in self.holders if one.status for name in one.status.readers}
@@ -125,9 +125,9 @@ class CacheReport(msgspec.Struct, frozen=True):
         if not self.wanted and not self.holders:
             return Phase.FAILED if self.problem else Phase.EMPTY
         phases = {one.phase for one in self.holders}
-        if phases == {Phase.READY} and self.ready >= self.wanted:
-            return Phase.READY
-        if Phase.READY in phases:
+        if phases and phases <= SERVING and self.ready >= self.wanted:
+            return Phase.REFRESHING if Phase.REFRESHING in phases else Phase.READY
+        if phases & SERVING:
             return Phase.PARTIAL
         return next((one for one in (Phase.FILLING, Phase.FAILED) if one in phases), Phase.PENDING)
 

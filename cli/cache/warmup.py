@@ -49,12 +49,19 @@ def _wait(
         report = read()
         on_progress(sum(one.cached_bytes for one in report.holders), report.total_bytes * report.wanted)
         problems = [Problem(text.removesuffix(".")) for text in report.problems]
-        if report.phase is Phase.READY and not report.is_refreshing:
+        if report.phase is Phase.READY:
             PermanentError.raise_any(problems)
             return report
         if report.cannot_fetch:
             raise PermanentError(*problems)
         if time.monotonic() > until:
-            what = f"the dataset is complete at {report.ready} of {count_of(report.wanted, 'holder')}"
-            raise Unavailable(Problem(what, f"after {seconds:g} s", "Wait longer with --timeout"), *problems)
+            raise Unavailable(
+                Problem(_unfinished(report), f"after {seconds:g} s", "Wait longer with --timeout"), *problems
+            )
         time.sleep(POLL_SECONDS)
+
+
+def _unfinished(report: CacheReport) -> str:
+    if report.phase is Phase.REFRESHING:
+        return "holders have not taken yet what has changed at the source"
+    return f"the dataset is complete at {report.ready} of {count_of(report.wanted, 'holder')}"

@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 
 from podferry.cache.report.cache_report import CacheReport, HolderReport, Phase, cache_report
@@ -15,6 +16,9 @@ def holder(done=0, total=100, complete=False, problems=()):
 SILENT = HolderReport("p", "n", None, "it does not respond")
 CRASHED = HolderReport("p", "n", None, "CrashLoopBackOff", has_failed=True)
 FULL, HALF = holder(100, complete=True), holder(50)
+CHANGING = msgspec.structs.replace(
+    FULL, status=msgspec.structs.replace(FULL.status, refreshing=("s3://b/c",))
+)
 FAILED = holder(0, 0, problems=(Problem("the bucket is missing"),))
 
 
@@ -32,6 +36,9 @@ FAILED = holder(0, 0, problems=(Problem("the bucket is missing"),))
         (2, (FULL, FAILED), Phase.PARTIAL),
         (2, (FULL,), Phase.PARTIAL),
         (2, (FULL, FULL), Phase.READY),
+        (2, (FULL, CHANGING), Phase.REFRESHING),
+        (2, (CHANGING, HALF), Phase.PARTIAL),
+        (2, (CHANGING,), Phase.PARTIAL),
         (1, (FAILED, SILENT), Phase.FAILED),
         (2, (CRASHED, SILENT), Phase.FAILED),
         (2, (CRASHED, HALF), Phase.FILLING),

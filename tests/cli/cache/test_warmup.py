@@ -50,6 +50,14 @@ def test_holders_that_have_it_take_what_has_changed(warmup, api):
     assert (len(asked), next(answers, None)) == (1, None)
 
 
+def test_a_change_that_takes_too_long_is_named(warmup, api):
+    api.holders[f"POST podferry-0 {REFRESH_PATH}"] = lambda _: (202, b"{}")
+    say(api, "podferry-0", msgspec.structs.replace(FULL, refreshing=(SOURCE,)))
+    said = warmup("--timeout", "0")
+    assert said.code == 1
+    assert "holders have not taken yet what has changed at the source (after 0 s)" in said.err
+
+
 def test_a_source_that_cannot_be_listed_is_an_error_though_the_holder_serves(warmup, api):
     api.holders[f"POST podferry-0 {REFRESH_PATH}"] = lambda _: (202, b"{}")
     say(api, "podferry-0", msgspec.structs.replace(FULL, problems=BROKEN.problems))
