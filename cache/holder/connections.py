@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import Callable
 
@@ -12,6 +13,8 @@ from aiohttp.typedefs import Handler
 WAIT_SECONDS = 75.0
 """For a complete request, from the start or from the last response, as aiohttp waits between two. Who asks
 later opens another connection."""
+STALL_SECONDS = 75.0
+"""Of a reader that takes no byte of its response: a file and a connection are kept for it."""
 SWEEP_SECONDS = 5.0
 MAX_CONNECTIONS = 10_000
 """Open at a time: 40 MB if all have sent a part of a request."""
@@ -89,6 +92,16 @@ class Connections:
     def _close(self, transport: asyncio.Transport) -> None:
         self._waiting.pop(transport)
         transport.abort()
+
+
+def end_stalled(listener: socket.socket) -> None:
+    """Have the kernel end connections whose peer takes nothing, or is gone, for `STALL_SECONDS`.
+
+    Connections inherit the option from the listener. Source: tcp(7), TCP_USER_TIMEOUT, which also counts
+    while the peer's window is closed.
+    """
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(STALL_SECONDS * 1000))
 
 
 def most_connections(files: int) -> int:

@@ -12,7 +12,7 @@ import structlog
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from podferry.cache.holder.connections import Connections, most_connections
+from podferry.cache.holder.connections import Connections, end_stalled, most_connections
 from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.holder.readers import Readers
 from podferry.cache.holder.refresher import keep_current
@@ -66,6 +66,7 @@ async def _serving(server: HolderServer, listener: socket.socket) -> AsyncIterat
     application.middlewares.insert(0, connections.watch)
     runner = web.AppRunner(application, access_log=None, logger=REQUEST_LOG)
     await runner.setup()
+    end_stalled(listener)
     closing = asyncio.create_task(connections.close_late())
     listening: asyncio.Server | None = None
     try:

@@ -138,7 +138,7 @@ class HolderServer:
                 response = await send_file(request, found.open, found.entry)
             except FileNotFoundError:
                 break
-            except ConnectionError:  # the reader has left, which is no error here
+            except (ConnectionError, TimeoutError):  # the reader has left or stalled: no error here
                 if request.transport is not None:
                     request.transport.abort()
                 return web.Response()

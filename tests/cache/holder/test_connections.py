@@ -1,11 +1,12 @@
 import asyncio
+import socket
 from types import SimpleNamespace
 
 import pytest
 
 from podferry.cache.holder import connections as module
 from podferry.cache.holder.connections import Connections
-from podferry.contract.cache_api import HEALTH_PATH
+from podferry.contract.cache_api import HEALTH_PATH, file_path
 from tests.support.holder_site import running_holder
 from tests.support.manual_clock import Clock
 
@@ -138,3 +139,18 @@ async def test_slow_requests_are_closed(content, tmp_path, monkeypatch):
         dripping.cancel()
         await asyncio.gather(dripping, return_exceptions=True)
         slow.writer.close()
+
+
+async def test_a_reader_that_takes_nothing_of_its_file_is_given_up(content, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(module, "STALL_SECONDS", 0.5)
+    content.objects["d/large"] = bytes(32 * 1024**2)
+    ended = asyncio.Event()
+    monkeypatch.setattr(Connections, "ended", lambda self, transport: ended.set())
+    async with running_holder(content.uri, tmp_path / "held") as (stage, holder):
+        await stage.wait(20)
+        path = file_path(stage.complete.digest, "large")
+        host, port = holder.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as stalled:
+            stalled.sendall(f"GET {path} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
+            await asyncio.wait_for(ended.wait(), 30)
+    assert not caplog.records
