@@ -6,6 +6,7 @@ next to nothing.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -14,12 +15,14 @@ from types import ModuleType
 
 def program() -> None:
     """Run `podferry` as a process of its own."""
+    gc.disable()  # until `main` has imported the verb
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:  # not ignored (nohup)
         signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
-    _load_msgspec()
-    from podferry.cli import main  # noqa: PLC0415 - this is what takes time
+    from podferry.cli import main  # noqa: PLC0415 - Ctrl-C must not meet Python's own handler
 
+    if not main.is_supervisor(sys.argv[1:]):
+        _load_msgspec()
     signal.signal(signal.SIGINT, handler)
     main.program()
 

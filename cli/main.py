@@ -1,4 +1,7 @@
-"""The entry point of `podferry`. Verbs that run in every pod start without loading the others."""
+"""The entry point of `podferry`. Verbs that run in every pod start without loading the others.
+
+This module loads little itself: each pod waits for a supervisor, which needs not even msgspec.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from podferry.cli.process_exit import discard_output, exit_process, null_stream
-from podferry.contract.errors import FerryError
 from podferry.contract.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED
-from podferry.contract.extras import missing_extra
 from podferry.sidecar.runtime.messages import print_message, print_problems
 
 SMALL_VERBS = {
@@ -27,6 +28,7 @@ GET, GET_MODULE = ["dataset", "get"], "podferry.cli.dataset.get"
 
 WORKER_FLAG = "--worker"
 """Distinguishes the agent's worker from its supervisor."""
+SUPERVISOR_MODULE = "podferry.cli.agent.supervise"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,12 +41,13 @@ def program() -> NoReturn:
     """Run `podferry` as a process of its own, with a fast start and exit."""
     # Python has no stream if the launcher closed it; the exit code counts all the same.
     sys.stdout, sys.stderr = (stream or null_stream() for stream in (sys.stdout, sys.stderr))
+    gc.disable()  # imported objects stay, so a collection would find nothing
     module, arguments = _select(sys.argv[1:])
     if arguments[:1] == ["agent"] and WORKER_FLAG in arguments:
         _load_structlog()
     code = EXIT_INTERRUPTED  # also if a second Ctrl-C arrives while the first is being handled
     try:
-        code = _run(lambda: _import_without_gc(module), arguments)
+        code = _run(lambda: _imported(module), arguments)
     except Exception:  # noqa: BLE001 - a defect: its traceback is printed, as Python does
         sys.excepthook(*sys.exc_info())
         code = EXIT_FAILED
@@ -59,9 +62,14 @@ def _select(arguments: list[str]) -> tuple[str, list[str]]:
         return SMALL_VERBS[verb], arguments[1:]
     if arguments[:2] == GET:
         return GET_MODULE, arguments[2:]
-    if verb == "agent" and not {WORKER_FLAG, "--help"} & set(arguments):
-        return "podferry.cli.agent.supervise", arguments[1:]
+    if is_supervisor(arguments):
+        return SUPERVISOR_MODULE, arguments[1:]
     return "podferry.cli.verbs", arguments
+
+
+def is_supervisor(arguments: Sequence[str]) -> bool:
+    """Whether these run the agent's supervisor."""
+    return list(arguments[:1]) == ["agent"] and not {WORKER_FLAG, "--help"} & set(arguments)
 
 
 def _load_structlog() -> None:
@@ -75,8 +83,8 @@ def _load_structlog() -> None:
         del sys.modules["rich"]
 
 
-def _import_without_gc(module: str) -> ModuleType:
-    gc.disable()  # imported objects stay, so a collection would find nothing
+def _imported(module: str) -> ModuleType:
+    """Import a verb; from then on, the collector looks only at what the verb makes."""
     imported = import_module(module)
     gc.freeze()
     gc.enable()
@@ -92,13 +100,16 @@ def _run(load: Callable[[], ModuleType], arguments: list[str]) -> int:
         return _exit_code(end)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
-    except (FerryError, ImportError, OSError) as error:
+    except Exception as error:  # noqa: BLE001 - defects are raised again
         return _report(error)
     return code
 
 
-def _report(error: FerryError | ImportError | OSError) -> int:
-    """Print an error as sentences; return its exit code. Other failed imports are raised."""
+def _report(error: Exception) -> int:
+    """Print an error as sentences; return its exit code. What is none of podferry's errors is raised."""
+    from podferry.contract.errors import FerryError  # noqa: PLC0415 - most processes print none
+    from podferry.contract.extras import missing_extra  # noqa: PLC0415
+
     if isinstance(error, BrokenPipeError):
         discard_output()
     elif isinstance(error, FerryError):
@@ -106,7 +117,7 @@ def _report(error: FerryError | ImportError | OSError) -> int:
     elif isinstance(error, OSError):
         file = f": {error.filename}" if error.filename else ""
         print_message(f"podferry: {error.strerror or error}{file}", "red")
-    elif (problem := missing_extra(error)) is not None:
+    elif isinstance(error, ImportError) and (problem := missing_extra(error)) is not None:
         print_problems([problem])
     else:
         raise error

@@ -1,6 +1,7 @@
 """`podferry agent`, the parent process: binds the address and keeps the worker alive.
 
-It parses with argparse: importing click would double its start, which every pod waits for.
+It parses with argparse, and loads neither click nor msgspec nor pathlib: that would triple its start, which
+every pod waits for.
 """
 
 from __future__ import annotations
@@ -9,11 +10,8 @@ import argparse
 import os
 import socket
 import sys
-from pathlib import Path
 
-from podferry.contract.errors import Refused
 from podferry.sidecar.agent.supervisor import supervise
-from podferry.sidecar.config.run_directory import RunDirectory
 from podferry.sidecar.runtime.log_options import default_format
 from podferry.sidecar.runtime.messages import configure_messages
 
@@ -26,15 +24,20 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=_port, default=DEFAULT_PORT)
     parser.add_argument("--listen-fd", type=int)
-    parser.add_argument("--run-dir", type=Path)
+    parser.add_argument("--run-dir")
     parser.add_argument("--log-format")
     options, worker_arguments = parser.parse_known_args(arguments)
     _configure_messages(options.log_format, in_pod="--in-pod" in worker_arguments)
     if options.log_format is not None:
         worker_arguments += ["--log-format", options.log_format]
-    run = RunDirectory(options.run_dir) if options.run_dir else None
-    if run is not None:
-        worker_arguments += ["--run-dir", str(run.path)]
+    run = None
+    if options.run_dir:
+        from pathlib import Path  # noqa: PLC0415
+
+        from podferry.sidecar.config.run_directory import RunDirectory  # noqa: PLC0415 - only in a local run
+
+        run = RunDirectory(Path(options.run_dir))
+        worker_arguments += ["--run-dir", options.run_dir]
     with _listener(options.host, options.port, options.listen_fd) as listener:
         return supervise(worker_arguments, listener, run)
 
@@ -58,6 +61,8 @@ def _listener(host: str, port: int, descriptor: int | None) -> socket.socket:
     try:
         return socket.create_server((host, port))
     except OSError as error:
+        from podferry.contract.errors import Refused  # noqa: PLC0415 - rarely needed
+
         remedy = "Choose another one with --port, or stop what listens there"
         raise Refused.of(
             f"the agent cannot listen on port {port}", os.strerror(error.errno or 0), remedy

@@ -19,10 +19,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from podferry.contract.exit_codes import EXIT_USAGE
-from podferry.sidecar.config.run_directory import RunDirectory
 from podferry.sidecar.runtime.messages import print_message
+
+if TYPE_CHECKING:
+    from podferry.sidecar.config.run_directory import RunDirectory
 
 MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.2, 10.0
 """Before a restart; doubled each time, reset after a worker that was healthy."""

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import TextIO
 
-LEVELS = {
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    "warning": logging.WARNING,
-    "error": logging.ERROR,
-}
+LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+"""Numbers as in Python's `logging`."""
 FORMATS = ("text", "json")
 LEVEL_VARIABLE = "PODFERRY_LOG_LEVEL"
 FORMAT_VARIABLE = "PODFERRY_LOG_FORMAT"

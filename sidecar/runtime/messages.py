@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from podferry.contract.errors import Problem
 from podferry.sidecar.runtime.colours import coloured
+
+if TYPE_CHECKING:
+    from podferry.contract.errors import Problem
 
 LEVELS = {"red": "error", "yellow": "warning", "": "info"}
 """What a colour means, in JSON."""
@@ -48,6 +50,7 @@ def message_line(text: str, colour: str = "") -> str:
 def _json_line(text: str, level: str) -> str:
     """The same fields as in the agent's log."""
     import json  # noqa: PLC0415 - most processes print text
+    from datetime import UTC, datetime  # noqa: PLC0415
 
     now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     return json.dumps({"event": text.removeprefix("podferry: "), "level": level, "timestamp": now})

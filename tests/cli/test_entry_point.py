@@ -1,5 +1,6 @@
 """Ctrl-C at the earliest moment."""
 
+import gc
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import builtins, os, signal, sys
 signal.signal(signal.SIGINT, {handler})
 original = builtins.__import__
 def interrupting(name, *rest):
-    if name == "podferry.contract.errors":
+    if name == "podferry.contract.exit_codes":
         os.kill(os.getpid(), signal.SIGINT)
     return original(name, *rest)
 sys.argv = ["podferry", "--version"]
@@ -39,6 +40,7 @@ def test_ctrl_c_while_the_command_loads_is_quiet(handler, code, said):
 def test_a_process_has_the_usual_handler_once_it_has_loaded(monkeypatch):
     handlers = []
     monkeypatch.setattr(main, "program", lambda: handlers.append(signal.getsignal(signal.SIGINT)))
+    monkeypatch.setattr(gc, "disable", lambda: None)  # of this process
     before = signal.getsignal(signal.SIGINT)
     entry_point.program()
     assert handlers == [before]
@@ -50,6 +52,7 @@ import podferry.cli
 main = podferry.cli.main = sys.modules["podferry.cli.main"] = types.ModuleType("podferry.cli.main")
 names = {"msgspec", "platform", "typing_extensions", "uuid"}
 main.program = lambda: print(*sorted(names & sys.modules.keys()))
+main.is_supervisor = lambda words: False
 from podferry.cli.entry_point import program
 program()
 import typing_extensions, platform

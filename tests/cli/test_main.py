@@ -30,6 +30,13 @@ def test_wait_loads_next_to_nothing():
     assert not set(HEAVY) & set(out.split())
 
 
+def test_a_supervisor_loads_next_to_nothing():
+    """Each pod waits for it, and it stays."""
+    code = "import sys, podferry.cli.main, podferry.cli.agent.supervise; print(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not {*HEAVY, "msgspec", "logging", "dataclasses", "inspect", "datetime"} & set(out.split())
+
+
 def test_an_agent_loads_what_its_data_needs_and_no_more():
     """The pod waits for its start."""
     command = [sys.executable, "-X", "importtime", "-m", "podferry.cli.main", "agent", "--worker", "--help"]
