@@ -14,14 +14,14 @@ from typing import Any
 import uvloop
 
 from podferry.contract.cache_api import Holder
-from podferry.contract.errors import FerryError, InvalidSpec, Problem, Refused
+from podferry.contract.errors import FerryError, InvalidSpec, Problem, Refused, TemporaryError
 from podferry.contract.quantity import format_bytes
 from podferry.contract.status import AgentPhase, DatasetStatus, Status
 from podferry.sidecar.config.local_path import ensure_dir, sibling_dir
-from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.config.tuning import Tuning
 from podferry.sidecar.control.command_options import HelpFormatter, add_options
 from podferry.sidecar.control.progress_bar import PrefetchBars, prefetch_bars
-from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement, PlannedDataset
 from podferry.sidecar.dataset.fit_check import fit_problems
 from podferry.sidecar.fetch.workers.processes import prefork, release_idle
 from podferry.sidecar.launch.local_spec import local_spec
@@ -33,6 +33,8 @@ PROGRAM = "podferry dataset get"
 DESCRIPTION = """Download a dataset into DIRECTORY, completely, or not at all if it does not fit. Run it
 again to resume: it fetches what is missing, continues partial files, and removes files that the dataset no
 longer has. podferry keeps its state in DIRECTORY.podferry, next to DIRECTORY."""
+SETTINGS = Tuning().prefetch
+"""A server that restarts while a large dataset is fetched does not end the download."""
 OPTIONS_OF_GET = (
     *("dataset", "dataset_path", "--include", "--exclude", "--shard", "--unpack", "--file-mode"),
     *("--endpoint", "--region", "--secret-dir", "--cache"),
@@ -86,7 +88,7 @@ def _dataset_job(options: dict[str, Any], secret_dir: Path | None, cache: str | 
     InvalidSpec.raise_any(filter(None, [ensure_dir(directory)]))
     holder = Holder(cache) if cache is not None else None
     placement = DatasetPlacement(directory, sibling_dir(directory), secret_dir, holder=holder)
-    return DatasetJob(spec, placement, PrefetchSettings())
+    return DatasetJob(spec, placement, SETTINGS)
 
 
 def _name_arguments(problem: Problem) -> Problem:
@@ -98,7 +100,7 @@ def _name_arguments(problem: Problem) -> Problem:
 async def _download(job: DatasetJob) -> None:
     try:
         try:
-            planned = await retry(PrefetchSettings().attempts, job.plan)
+            planned = await _plan(job)
             Refused.raise_any(fit_problems([planned.sized], in_pod=False))
         except FerryError:
             job.abandon()
@@ -112,6 +114,16 @@ async def _download(job: DatasetJob) -> None:
     finally:
         await job.close()
         await release_idle()
+
+
+async def _plan(job: DatasetJob) -> PlannedDataset:
+    """The plan. A store may restart during its listing; one that never answered is refused soon."""
+    try:
+        return await retry(SETTINGS.attempts, job.plan)
+    except TemporaryError:
+        if not job.answered:
+            raise
+        return await retry(SETTINGS.attempts, job.plan, SETTINGS.patience_seconds)
 
 
 async def _show_progress(job: DatasetJob, bars: PrefetchBars) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import shutil
 import time
 from collections.abc import Callable, Coroutine
@@ -17,6 +18,7 @@ from podferry.contract.http_api import MAX_WAIT_SECONDS, Durability, Gate
 from podferry.contract.status import AgentPhase, Status
 from podferry.sidecar.agent.drain_deadline import DrainDeadline
 from podferry.sidecar.agent.jobs import Jobs
+from podferry.sidecar.agent.startup_patience import StartupPatience
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.control.agent_api import AgentApi, FlushRequest, merge
 from podferry.sidecar.runtime.concurrency import gather_all, merge_errors
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
+Answered = Callable[[], bool]
 Step = Callable[[], Coroutine[Any, Any, T]]
 
 MAX_STARTS = 5
@@ -114,7 +117,8 @@ class Agent:
         if self._config.binding is not None:
             self._config.binding.check()
         jobs = self._jobs
-        datasets = asyncio.create_task(self._plan(jobs.datasets.plan if jobs.datasets else None))
+        listing = jobs.datasets.plan if jobs.datasets else None
+        datasets = asyncio.create_task(self._plan(listing, jobs.datasets_answered))
         checkpoints = asyncio.create_task(self._plan(jobs.checkpoints.plan if jobs.checkpoints else None))
         outputs = asyncio.create_task(self._plan(jobs.outputs.plan if jobs.outputs else None))
         shared = asyncio.create_task(self._plan(jobs.shared.plan if jobs.shared else None))
@@ -125,37 +129,35 @@ class Agent:
         restore_plan, planned_datasets = checkpoints.result(), datasets.result()
         if jobs.checkpoints is not None and restore_plan is not None:
             self.state.transition(AgentPhase.RESTORING)
-            await self._with_retries(partial(jobs.checkpoints.restore, restore_plan))
+            await self._with_retries(partial(jobs.checkpoints.restore, restore_plan), lambda: True)
         if planned_datasets is not None:
             self.state.transition(AgentPhase.PREFETCHING)
             await planned_datasets.fetch()
 
-    async def _plan(self, plan: Step[T] | None) -> T | None:
-        return None if plan is None else await self._with_retries(plan)
+    async def _plan(self, plan: Step[T] | None, answered: Answered = lambda: False) -> T | None:
+        return None if plan is None else await self._with_retries(plan, answered)
 
     async def _start_pipeline(self, checkpoints: CheckpointJob) -> None:
         self._pipeline = await checkpoints.start(self._durations)
         self._deadline.handover = checkpoints.handover
         self.api.mark = self._pipeline.mark
 
-    async def _with_retries(self, step: Step[T]) -> T:
+    async def _with_retries(self, step: Step[T], answered: Answered = lambda: False) -> T:
         """Repeat a step while its store does not answer, within the startup timeout.
 
-        If the server is silent, an attempt takes its full request timeout: none starts that would end too
-        late. After the gate has opened there is no timeout, because training continues meanwhile.
+        After the gate has opened there is no timeout, because training continues meanwhile.
         """
-        gate_opened = self._journal.agent.gate is not None
-        started_at = attempt_at = time.monotonic()
+        closed = self._journal.agent.gate is None
+        seconds = self._config.tuning.startup_timeout if closed else math.inf
+        patience = StartupPatience(seconds, time.monotonic())
 
         def in_time(error: Exception) -> bool:
-            now = time.monotonic()
-            seconds = now + (now - attempt_at) - started_at  # until the end of another such attempt
-            timely = gate_opened or seconds <= self._config.tuning.startup_timeout
-            return isinstance(error, TemporaryError) and timely
+            has_time = patience.has_time(time.monotonic(), answered=answered())
+            return isinstance(error, TemporaryError) and has_time
 
         async for attempt in stamina.retry_context(on=in_time, attempts=None, timeout=None):
             with attempt:
-                attempt_at = time.monotonic()
+                patience.attempt(time.monotonic())
                 return await step()
         raise AssertionError("unreachable: the last attempt returns or raises")
 

@@ -57,6 +57,10 @@ class Jobs:
         jobs = (self.datasets, self.shared, self.checkpoints, self.outputs)
         return [job for job in jobs if job is not None]
 
+    def datasets_answered(self) -> bool:
+        """Whether the stores of the datasets have listed files."""
+        return self.datasets is not None and self.datasets.answered
+
     def environment(self) -> dict[str, str]:
         """The trainer's environment, with its own paths."""
         environment = {dataset.variable: dataset.path for dataset in self._spec.all_datasets}

@@ -5,6 +5,9 @@ from __future__ import annotations
 import msgspec
 
 MIB = 1 << 20
+OUTAGE_SECONDS = 40.0
+"""That a store may not answer before or while a dataset is fetched: a user should see a wrong endpoint within
+a minute of the pod's creation, and a crowded node starts a container slowly. A server restarts in less."""
 
 
 class PrefetchSettings(msgspec.Struct, frozen=True):
@@ -89,15 +92,14 @@ class Tuning(msgspec.Struct, frozen=True):
 
     Attributes:
         grace_seconds: For a drain; Kubernetes' own default is 30.
-        startup_timeout: Seconds that a store may not answer before the agent fails: a user should see a wrong
-            endpoint within a minute of the pod's creation, and a crowded node starts a container slowly.
+        startup_timeout: Seconds that a store may not answer before the agent fails.
         polling: Scan at intervals even if inotify works.
     """
 
-    prefetch: PrefetchSettings = PrefetchSettings()
+    prefetch: PrefetchSettings = PrefetchSettings(patience_seconds=OUTAGE_SECONDS)
     checkpoint: CheckpointSettings = CheckpointSettings()
     grace_seconds: float = 30.0
-    startup_timeout: float = 40.0
+    startup_timeout: float = OUTAGE_SECONDS
     polling: bool = False
 
     def with_patience(self, seconds: float) -> Tuning:

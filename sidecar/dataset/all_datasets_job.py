@@ -65,6 +65,11 @@ class DatasetsJob:
                 job.abandon()
         raise error
 
+    @property
+    def answered(self) -> bool:
+        """Whether each store has listed a file."""
+        return all(job.answered for job in self._jobs)
+
     def refresh(self) -> None:
         """Update the status."""
         for job in self._jobs:

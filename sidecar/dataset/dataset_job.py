@@ -11,7 +11,7 @@ from podferry.contract.cache_api import Holder
 from podferry.contract.dataset_volume import unknown_size
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused
 from podferry.contract.location_guards import LocationGuards
-from podferry.contract.manifest import Manifest
+from podferry.contract.manifest import Entry, Manifest
 from podferry.contract.memory_sum import dataset_volume_of
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import DatasetSpec, Medium, Unpack
@@ -38,9 +38,8 @@ from podferry.sidecar.fetch.source import FetchSource
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.staging.volume_capacity import measure
 from podferry.sidecar.state.progress_log import ProgressLog
-from podferry.storage.listing.by_directory import ignore_entry
 from podferry.storage.listing.dataset import check_frozen, open_listing
-from podferry.storage.store import StoreConfig
+from podferry.storage.store import Store, StoreConfig
 
 
 class DatasetPlacement(msgspec.Struct, frozen=True):
@@ -74,6 +73,9 @@ class DatasetJob:
     2. `plan`, again while the store does not answer.
     3. `PlannedDataset.fetch`, or `abandon` if a dataset is refused.
     4. `close`, in any case.
+
+    Attributes:
+        answered: Whether the store has listed a file: it can be reached, even if the listing breaks off.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class DatasetJob:
         self._dataset: SelectedDataset | None = None
         self._overlap: ListingOverlap | None = None
         self._claimed = False
+        self.answered = False
 
     async def manifest(self) -> Manifest:
         """The files of the selection, of which `plan` takes a shard; raises as `plan`."""
@@ -137,10 +140,14 @@ class DatasetJob:
         """List and select; fetch small files meanwhile if everything that may be listed fits."""
         spec, selection = self.spec, Selection(self.spec.include, self.spec.exclude)
         overlap = self._overlap = self._overlap or self._start_overlap(selection)
-        on_entry = overlap.on_entry if overlap else ignore_entry
         try:
             dataset = await open_selected(
-                spec.parsed.uri, selection, self.access(), spec.unpack, on_entry, self._lister(selection)
+                spec.parsed.uri,
+                selection,
+                self.access(),
+                spec.unpack,
+                self._on_entry,
+                self._lister(selection),
             )
         except BaseException:  # including a cancellation: no download may outlive its listing
             if overlap is not None:
@@ -149,6 +156,11 @@ class DatasetJob:
         if overlap is not None:
             await overlap.finish()
         return dataset
+
+    def _on_entry(self, store: Store, entry: Entry) -> None:
+        self.answered = True
+        if self._overlap is not None:
+            self._overlap.on_entry(store, entry)
 
     def _lister(self, selection: Selection) -> ListDataset:
         if self._placement.holder is None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import msgspec
 
-from podferry.contract.errors import Changed, EmptyDataset, FerryError, Refused
+from podferry.contract.errors import Changed, EmptyDataset, FerryError, PermanentError, Refused
 from podferry.contract.manifest import Entry, Manifest, freeze
 from podferry.contract.pack import is_pack
 from podferry.contract.selection import select, shard_of
@@ -114,6 +114,7 @@ async def open_selected(
     Raises:
         EmptyDataset: It does not exist, or no file is selected.
         Corrupt: Selected names cannot be files.
+        TemporaryError: The store does not answer.
     """
     listing = await list_dataset(uri, config, on_entry)
     source = FetchSource(listing.store, checksum_of=listing.checksum_of, origin=listing.origin)
@@ -125,12 +126,23 @@ async def open_selected(
             return SelectedDataset(source, manifest, frozen, listing.manifest, pack)
         if listing.manifest is not None:
             manifest = select_manifest(listing.manifest, uri, selection)
+            await _reach(listing)
         else:
             manifest = freeze(listing.uri, selection.apply(uri, listing.entries))
         return SelectedDataset(source, manifest, manifest, listing.manifest)
     except FerryError:
         await listing.store.close()
         raise
+
+
+async def _reach(listing: Listing) -> None:
+    """Ask for a file of a manifest: a fetch is patient with its store, and this one has not been listed.
+
+    What else is wrong, the fetch reports. A holder has been asked for its list.
+    """
+    if listing.origin is None:
+        with suppress(PermanentError):
+            await listing.store.stat(listing.entries[0].name)
 
 
 async def with_changes_since_frozen(error: FerryError, manifest: Manifest, config: StoreConfig) -> FerryError:

@@ -24,7 +24,7 @@ from podferry.sidecar.checkpoint.restore.verified_staging import (
     VerifiedStaging,
     committed_checksum,
 )
-from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.config.tuning import PrefetchSettings, Tuning
 from podferry.sidecar.fetch.fetcher import Fetcher
 from podferry.sidecar.fetch.partial_file import count_partial_bytes
 from podferry.sidecar.fetch.plan import FetchPlan, plan_fetch
@@ -38,7 +38,7 @@ OnProgress = Callable[[int, int], None]
 MoveAway = Callable[[str, str], None]
 """Called with a name at the top of the target and the reason, to move it away, or raise `Refused`."""
 
-SETTINGS = PrefetchSettings()
+SETTINGS = Tuning().prefetch
 FILE_MODE, DIRECTORY_MODE = 0o666, 0o777
 """The trainer's user is unknown, and it may overwrite or remove what was restored."""
 

@@ -8,6 +8,7 @@ from podferry.contract.errors import FerryError, FormatTooNew, InvalidSpec
 from podferry.contract.pod_binding import PodBinding
 from podferry.contract.spec import CheckpointSpec, DatasetSpec, FerrySpec
 from podferry.contract.spec_json import encode_spec
+from podferry.sidecar.config.tuning import OUTAGE_SECONDS
 
 SPEC = FerrySpec(
     (DatasetSpec("s3://b/d", "/d"), DatasetSpec("s3://b/e", "/e", name="more")),
@@ -42,10 +43,10 @@ def test_the_spec_may_be_in_the_environment(monkeypatch):
     assert parse_config(command.make_context("agent", [*DIRECTORIES]).params).spec == SPEC
 
 
-def test_a_patient_agent_waits_for_its_store_at_the_start_and_while_it_fetches():
-    tuning = config_of(*DIRECTORIES, "--patience=600").tuning
-    assert (tuning.startup_timeout, tuning.prefetch.patience_seconds) == (600.0, 600.0)
-    assert config_of(*DIRECTORIES).tuning.prefetch.patience_seconds is None
+@pytest.mark.parametrize(("words", "seconds"), [(["--patience=600"], 600.0), ([], OUTAGE_SECONDS)])
+def test_an_agent_waits_as_long_for_its_store_at_the_start_as_while_it_fetches(words, seconds):
+    tuning = config_of(*DIRECTORIES, *words).tuning
+    assert (tuning.startup_timeout, tuning.prefetch.patience_seconds) == (seconds, seconds)
 
 
 def test_the_pod_is_known_from_the_environment(monkeypatch):

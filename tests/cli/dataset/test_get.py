@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 from podferry.cli.dataset import get
+from podferry.contract.errors import Unavailable
+from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset import dataset_job as dataset
 from podferry.sidecar.staging.volume_capacity import Capacity
-from podferry.storage.memory.store import CONTENTS
+from podferry.storage.memory.store import CONTENTS, Fault
+from tests.support.patience import PATIENCE
 
 HEAVY = (
     *("aiohttp", "awscrt", "click", "fsspec", "http.client", "obstore", "rich", "stamina", "structlog"),
@@ -148,3 +151,13 @@ def test_workers_share_the_library_of_checksums_and_start_where_a_pool_may_read(
     with suppress(InterruptedError):
         get.main([uri.format(digits), str(tmp_path / "stage")])
     assert done == expected
+
+
+@pytest.mark.parametrize(("reached", "code"), [(True, 0), (False, 1)])
+def test_a_store_may_restart_during_its_listing_if_it_was_reached(
+    reached, code, podferry, digits, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(get, "SETTINGS", PrefetchSettings(attempts=1, patience_seconds=PATIENCE))
+    broken = Fault("entries", error=Unavailable.of("the store does not answer"), after=reached)
+    CONTENTS["digits"].faults.append(broken)
+    assert podferry("dataset", "get", digits, tmp_path / "stage").code == code

@@ -4,10 +4,11 @@ import msgspec
 import pytest
 
 from podferry.contract.dataset_reference import reference_to
-from podferry.contract.errors import Changed, EmptyDataset, Refused
+from podferry.contract.errors import Changed, EmptyDataset, Refused, Unavailable
+from podferry.contract.manifest import encode_manifest
 from podferry.contract.spec import Shard
 from podferry.storage.listing.dataset import list_dataset
-from podferry.storage.memory.store import MemoryStore
+from podferry.storage.memory.store import Fault, MemoryStore
 from tests.support.dataset_site import fetch, held
 
 
@@ -55,3 +56,24 @@ async def test_a_pod_with_an_empty_shard_is_refused(job, tmp_path):
     with pytest.raises(Refused, match=r"holds no file \(3 files, part 7 of 8"):
         await job(shard=Shard(7, 8)).plan()
     assert not (tmp_path / "claim").exists()
+
+
+async def test_a_manifest_whose_store_does_not_answer_is_not_planned(job, content, tmp_path):
+    """A fetch is patient with a store that answered before; that of a manifest is not listed."""
+    manifest = tmp_path / "m.podferry.json"
+    manifest.write_bytes(encode_manifest(await list_dataset(MemoryStore(content.uri))))
+    content.faults.append(Fault("stat", error=Unavailable.of("the store does not answer")))
+    planned = job(f"file://{manifest}")
+    with pytest.raises(Unavailable):
+        await planned.plan()
+    await fetch(planned)
+    assert held(tmp_path / "stage") == {"a/1": b"one", "a/2": b"two", "b": b""}
+
+
+async def test_a_manifest_whose_first_file_is_gone_is_planned(job, content, tmp_path):
+    manifest = tmp_path / "m.podferry.json"
+    manifest.write_bytes(encode_manifest(await list_dataset(MemoryStore(content.uri))))
+    del content.objects["d/a/1"]
+    planned = await job(f"file://{manifest}").plan()
+    with pytest.raises(Changed, match="d/a/1"):
+        await planned.fetch()
