@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import fsspec.asyn
 import fsspec.core
+from aiohttp.client import DEFAULT_TIMEOUT
 from fsspec.dircache import DirCache
 
 from podferry.contract.errors import InvalidSpec
@@ -18,6 +19,8 @@ from podferry.storage.errors.connection_failure import openssl_failure
 from podferry.storage.fsspec.install_hints import missing_package
 from podferry.storage.fsspec.options import GOOGLE_SCHEMES, TLS, Options
 from podferry.storage.http.connector import Connector
+from podferry.storage.retries import pauses
+from podferry.storage.timeouts_and_limits import Limits
 
 SESSION_ATTRIBUTES = ("_s3creator", "_session")
 """Attributes with the HTTP session of s3fs and gcsfs, which have no public way to close it."""
@@ -25,8 +28,10 @@ CLOSE_SECONDS = 5
 """Timeout for closing a session: nothing is sent, but the loop may be busy."""
 
 
-def open_file_system(uri: Uri, options: Options) -> tuple[Any, str]:
+def open_file_system(uri: Uri, options: Options, limits: Limits) -> tuple[Any, str]:
     """The file system of a URI, and the path of the bucket in it. Blocks: many connect at once.
+
+    `limits` are those of gcsfs's connections; others have them among their options.
 
     Raises:
         UnknownScheme: What it depends on is not installed.
@@ -47,7 +52,7 @@ def open_file_system(uri: Uri, options: Options) -> tuple[Any, str]:
     file_system.dircache = DirCache(use_listings_cache=False)
     file_system.use_listings_cache = False
     if uri.scheme in GOOGLE_SCHEMES:
-        _set_connector(file_system)
+        _set_connector(file_system, limits)
     return file_system, root
 
 
@@ -55,30 +60,60 @@ class _HandshakeFailed(Exception):
     """A TLS handshake that would fail again. gcsfs repeats aiohttp's exceptions for half a minute."""
 
 
+class _NeverReached(Exception):
+    """No connection was made. gcsfs repeats aiohttp's exceptions, in half a minute or more for each call."""
+
+
 class _Connector(Connector):
+    def __init__(self, limits: Limits, **options: Any) -> None:
+        super().__init__(**options)
+        self._limits, self._reached = limits, False
+
     async def connect(self, *args: Any, **options: Any) -> Any:
-        """See `aiohttp.BaseConnector.connect`."""
+        """See `aiohttp.BaseConnector.connect`. Until one succeeds, attempts are repeated here."""
+        again = pauses(self._limits.retries, self._limits.retry_seconds)
+        while True:
+            try:
+                return await self._connect(*args, **options)
+            except _NeverReached:
+                pause = next(again, None)
+                if pause is None:
+                    raise
+            await asyncio.sleep(pause)
+
+    async def _connect(self, *args: Any, **options: Any) -> Any:
         try:
-            return await super().connect(*args, **options)
+            connection = await super().connect(*args, **options)
         except aiohttp.ClientSSLError as error:
             cause = error.__cause__
             if isinstance(cause, ssl.SSLError) and openssl_failure(cause):
                 raise _HandshakeFailed from cause
             raise
+        except (aiohttp.ClientConnectorError, TimeoutError) as error:
+            if self._reached:  # an outage, for which gcsfs has patience
+                raise
+            raise _NeverReached from error
+        self._reached = True
+        return connection
 
 
-def _set_connector(file_system: Any) -> None:
+def _set_connector(file_system: Any, limits: Limits) -> None:
     """Give gcsfs's session a connector, with the certificates of the options."""
-    given = dict(file_system.session_kwargs)
+    given = {"timeout": _timeout(limits), **file_system.session_kwargs}
     context = given.pop(TLS, None)
     if context or not getattr(file_system, "_use_client_cert", False):  # then gcsfs makes its own
 
         async def connector() -> aiohttp.TCPConnector:
             """Make it on the loop that uses it."""
-            return _Connector(ssl=context or True)
+            return _Connector(limits, ssl=context or True)
 
         given["connector"] = fsspec.asyn.sync(file_system.loop, connector)
     file_system.session_kwargs = given
+
+
+def _timeout(limits: Limits) -> aiohttp.ClientTimeout:
+    """Those of aiohttp, which would wait half a minute for a connection."""
+    return aiohttp.ClientTimeout(total=DEFAULT_TIMEOUT.total, sock_connect=limits.connect_seconds)
 
 
 def close_file_system(file_system: Any) -> None:

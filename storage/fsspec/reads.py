@@ -52,7 +52,7 @@ class FsspecReads:
                 # Imported here: it loads fsspec and aiohttp, which the listings of gs:// do not need.
                 from podferry.storage.fsspec.connections import open_file_system  # noqa: PLC0415
 
-                self._opened = open_file_system(self.uri, self._options)
+                self._opened = open_file_system(self.uri, self._options, self._limits)
             return self._opened
 
     def is_bucket_missing(self) -> bool:

@@ -1,19 +1,25 @@
 """Opening file systems: options that they do not know, and caches."""
 
+import time
 from typing import ClassVar
 
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from podferry.contract.errors import InvalidSpec
+from podferry.contract.errors import InvalidSpec, Unavailable
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.fsspec.connections import open_file_system
 from podferry.storage.http.connector import Connector
 from podferry.storage.network.settings import read_network
 from podferry.storage.store import StoreConfig
+from podferry.storage.timeouts_and_limits import LIMITS
 from tests.support.private_ca import PrivateCa
+from tests.support.reserved_port import reserved_port
+
+GCSFS_SECONDS = 20.0
+"""Its own back-off takes 31 s or more."""
 
 
 class Strict(MemoryFileSystem):
@@ -75,5 +81,20 @@ async def no_request(request):
 
 
 async def test_gcsfs_closes_every_connection_as_other_sessions_do():
-    file_system, _ = open_file_system(parse_uri("gs://bucket/x"), {"token": "anon"})
+    file_system, _ = open_file_system(parse_uri("gs://bucket/x"), {"token": "anon"}, LIMITS)
     assert isinstance(file_system.session_kwargs["connector"], Connector)
+
+
+@pytest.mark.parametrize("call", ["stat", "children", "write"])
+async def test_gcsfs_does_not_repeat_connections_to_a_server_that_was_never_reached(call, quick):
+    with reserved_port() as port:
+        config = StoreConfig(f"http://127.0.0.1:{port}", credentials={"GOOGLE_SKIP_SIGNATURE": "true"})
+        store = open_store(parse_uri("gs://bucket/x"), config, quick)
+        calls = {"stat": store.stat("a"), "children": store.children(), "write": store.write("a", b"1")}
+        started = time.monotonic()
+        with pytest.raises(Unavailable, match=r"does not respond .*connection refused"):
+            await calls.pop(call)
+        for other in calls.values():
+            other.close()
+        assert time.monotonic() - started < GCSFS_SECONDS
+        await store.close()
