@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from podferry.storage.errors.response_body import read_response_body
+from podferry.storage.http.foreign_response import excerpt, is_foreign_page
 from podferry.storage.http.store_client import StoreResponse, StoreResponseError
 
 
@@ -15,6 +16,16 @@ class AzureResponseError(StoreResponseError):
         self.status, self.error_code = response.status, code
 
 
+class NotFromAzure(AzureResponseError):
+    """A web server's page: the service and its emulators have errors of their own."""
+
+    by_service = False
+
+    def __init__(self, response: StoreResponse) -> None:
+        super().__init__(response)
+        self.detail = excerpt(response)
+
+
 def checked(response: StoreResponse) -> StoreResponse:
     """The response if it reports success.
 
@@ -23,4 +34,4 @@ def checked(response: StoreResponse) -> StoreResponse:
     """
     if 200 <= response.status < 300:
         return response
-    raise AzureResponseError(response)
+    raise NotFromAzure(response) if is_foreign_page(response) else AzureResponseError(response)

@@ -53,6 +53,8 @@ KIND_BY_CLASS_NAME = {
     "podferry.storage.s3.response.RedirectedAway": "s3 redirected",
     "podferry.storage.s3.response.NotFromS3": "not s3",
     "podferry.storage.s3.listing_page.UnreadableListing": "unreadable",
+    "podferry.storage.gcs.client.NotFromGcs": "not gcs",
+    "podferry.storage.azure.response.NotFromAzure": "not azure",
     "podferry.storage.gcs.listing.UnreadableGcsListing": "unreadable",
 }
 """By the qualified name of a base class of the exception, so that no package has to be installed."""

@@ -21,6 +21,15 @@ WRONG_RESPONSES = {
 }
 """What object_store says of a response with a status of success that it cannot use."""
 
+PAGE_PATTERN = re.compile(
+    r"\binner: Status \{\s*status: (404|405),\s*body: Some\(\s*\""
+    r"\s*(<(?:!doctype\s+)?html\b(?:[^\"\\]|\\.)*)",
+    re.IGNORECASE,
+)
+"""The page of a web server, in Rust's quotation marks; what follows HEAD has none. Services send XML."""
+PAGE_CHARACTERS = 60
+"""Enough to recognize a page by."""
+
 
 class ObstoreFailure(NamedTuple):
     """What happened; see `podferry.storage.errors.vendor_fields.VendorFields`."""
@@ -29,6 +38,12 @@ class ObstoreFailure(NamedTuple):
     status: int = 0
     code: str = ""
     reason: str = ""
+
+
+def foreign_page(text: str) -> str:
+    """What a web server says in the place of a service, or empty; see `storage.http.foreign_response`."""
+    found = PAGE_PATTERN.search(text)
+    return f"HTTP {found[1]}: '{found[2][:PAGE_CHARACTERS]}'" if found else ""
 
 
 def described_failure(text: str) -> ObstoreFailure | None:

@@ -58,6 +58,17 @@ CONNECTION_ERRORS = {
         "the endpoint of {} does not respond as an S3 service",
         "Check the endpoint and its port: a console, a web page or a proxy may respond there",
     ),
+    "not gcs": Rule(
+        InvalidSpec,
+        "the endpoint of {} does not respond as Google Cloud Storage",
+        "Check the endpoint and its port: a web page or a proxy may respond there; for s3:// services write "
+        "s3://",
+    ),
+    "not azure": Rule(
+        InvalidSpec,
+        "the endpoint of {} does not respond as Azure Blob Storage",
+        "Check the endpoint and its port: a web page or a proxy may respond there",
+    ),
     "not ftp": Rule(
         InvalidSpec,
         "the server for {} does not respond as an FTP server",

@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TypeVar
 
-from podferry.contract.errors import Unavailable
+from podferry.contract.errors import BucketNotFound, FerryError, InvalidSpec, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.plain_http import requires_tls
@@ -26,9 +26,11 @@ from podferry.storage.fsspec.options import GOOGLE_SCHEMES, OBJECT_STORE_SCHEMES
 from podferry.storage.fsspec.reads import FsspecReads
 from podferry.storage.fsspec.server_copy import SERVER_COPY_SCHEMES, FsspecServerCopy
 from podferry.storage.fsspec.writes import FsspecWrites
-from podferry.storage.gcs.client import GcsClient
-from podferry.storage.gcs.listing import list_objects
+from podferry.storage.gcs.client import GcsClient, NotFromGcs
+from podferry.storage.gcs.listing import list_objects, parse_page
 from podferry.storage.gcs.parts import GcsParts
+from podferry.storage.http.foreign_response import PAGE_STATUSES
+from podferry.storage.http.store_client import error_response
 from podferry.storage.multipart import MultipartStore
 from podferry.storage.object_names import checked_name
 from podferry.storage.request_builder import RequestBuilder
@@ -195,8 +197,25 @@ class FsspecStore:
             if not self._answered and await requires_tls(location, fields):
                 raise store_error("tls port", location, name) from error
             raise
+        except (BucketNotFound, InvalidSpec) as error:
+            raise await self._not_google(error) or error from error.__cause__
         self._answered = True
         return found
+
+    async def _not_google(self, error: FerryError) -> FerryError | None:
+        """The error for a web server at the endpoint, of which gcsfs only shows the status, or None."""
+        from podferry.storage.errors.vendor_fields import vendor_fields_of  # noqa: PLC0415 - for errors only
+
+        # A missing bucket is found by gcsfs's own exception, and a refusal by its status.
+        statuses = (0, *PAGE_STATUSES) if isinstance(error, BucketNotFound) else PAGE_STATUSES
+        status = vendor_fields_of(error.__cause__ or error).status
+        if self._google is None or self._answered or status not in statuses:
+            return None
+        try:
+            await self._google.page({"maxResults": "1"}, parse_page)
+        except FerryError as found:
+            return found if isinstance(error_response(found), NotFromGcs) else None
+        return None
 
     def _checked(self, work: Callable[[], T], name: str) -> T:
         try:

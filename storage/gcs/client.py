@@ -11,6 +11,7 @@ import msgspec
 
 from podferry.contract.errors import FerryError
 from podferry.storage.errors.translate import StoreLocation, store_error
+from podferry.storage.http.foreign_response import excerpt, is_foreign_page
 from podferry.storage.http.store_client import StoreClient, StoreRequest, StoreResponse, StoreResponseError
 from podferry.storage.network.settings import Network
 from podferry.storage.object_names import join
@@ -26,6 +27,16 @@ class GcsResponseError(StoreResponseError):
     def __init__(self, status: int) -> None:
         super().__init__(f"{status}")
         self.status = status
+
+
+class NotFromGcs(GcsResponseError):
+    """A web server's page: the service and its emulators have errors of their own."""
+
+    by_service = False
+
+    def __init__(self, response: StoreResponse) -> None:
+        super().__init__(response.status)
+        self.detail = excerpt(response)
 
 
 class GcsClient(StoreClient):
@@ -108,8 +119,9 @@ class GcsClient(StoreClient):
     async def _translated(self, error: Exception, name: str) -> FerryError:
         """The error for a request's path: of an object, or of the bucket."""
         if name.endswith(self._objects):
-            missing = isinstance(error, GcsResponseError) and error.status == HTTPStatus.NOT_FOUND
-            return store_error("bucket", self.location) if missing else await super()._translated(error, "")
+            if type(error) is GcsResponseError and error.status == HTTPStatus.NOT_FOUND:
+                return store_error("bucket", self.location)
+            return await super()._translated(error, "")
         key = unquote(name.removeprefix(f"{self._objects}/").removesuffix("/compose"))
         return await super()._translated(error, key.removeprefix(self._prefix).removeprefix("/"))
 
@@ -125,6 +137,8 @@ class GcsClient(StoreClient):
         return url, {**request.headers, **self._token()}
 
     def _checked(self, response: StoreResponse) -> StoreResponse:
+        if is_foreign_page(response):
+            raise NotFromGcs(response)
         if response.status >= 300:
             raise GcsResponseError(response.status)
         return response

@@ -173,10 +173,9 @@ def _plain_session() -> Any:
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """What a request raises; aiohttp's own only if it is loaded."""
-    aiohttp = sys.modules.get("aiohttp")
-    own = () if aiohttp is None else (aiohttp.ClientError,)
-    return StoreResponseError, OSError, *own
+    """What a request raises; aiohttp's own only if it is loaded, and not while another thread loads it."""
+    own = getattr(sys.modules.get("aiohttp"), "ClientError", None)
+    return (StoreResponseError, OSError) if own is None else (StoreResponseError, OSError, own)
 
 
 def error_response(error: FerryError) -> StoreResponseError | None:

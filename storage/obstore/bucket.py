@@ -12,11 +12,12 @@ from urllib.parse import urlsplit
 import obstore
 from obstore.exceptions import BaseError, GenericError
 
-from podferry.contract.errors import FerryError
+from podferry.contract.errors import FerryError, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.azure.endpoint import AZURE_SCHEMES
 from podferry.storage.errors.kinds import error_kind
+from podferry.storage.errors.obstore_failure import foreign_page
 from podferry.storage.errors.plain_http import requires_tls
 from podferry.storage.errors.translate import is_from_role, store_error, translate, wrong_region
 from podferry.storage.errors.vendor_fields import vendor_fields_of
@@ -102,6 +103,8 @@ class ObstoreBucket:
 
     async def translated(self, error: Exception, name: str = "", operation: str = "") -> FerryError:
         """The error for the user. If an object is missing, this checks whether its bucket exists."""
+        if page := foreign_page(str(error)):
+            return self._not_the_service(name, page)
         found = translate(error, self.location, name, operation, answered=self.exists)
         fields = vendor_fields_of(error)
         kind = error_kind(fields)
@@ -114,6 +117,12 @@ class ObstoreBucket:
         if not self.exists and await requires_tls(self.location, fields):
             return store_error("tls port", self.location, name)
         return found
+
+    def _not_the_service(self, name: str, page: str) -> FerryError:
+        """The error for a page in the place of a response: an outage if the service has answered before."""
+        kind = "not azure" if self.uri.scheme in AZURE_SCHEMES else "not s3"
+        found = store_error(kind, self.location, name, page)
+        return Unavailable(*found.problems) if self.exists else found
 
     async def _elsewhere(self) -> FerryError | None:
         """The error for a bucket in another region than the configured one, or None."""
@@ -133,6 +142,8 @@ class ObstoreBucket:
         try:
             await next_page(obstore.list(self.store, self.uri.key or None, chunk_size=1))
         except OBSTORE_ERRORS as error:
+            if page := foreign_page(str(error)):
+                return self._not_the_service("", page)
             kind = error_kind(vendor_fields_of(error))
             if kind == "missing":
                 return store_error("bucket", self.location)

@@ -8,8 +8,9 @@ from xml.etree import ElementTree
 import msgspec
 
 from podferry.contract.manifest import Entry
+from podferry.storage.http.foreign_response import excerpt
 from podferry.storage.http.store_client import StoreResponse
-from podferry.storage.s3.response import NotFromS3, S3ResponseError, excerpt
+from podferry.storage.s3.response import NotFromS3, S3ResponseError
 
 ROOT = "<ListBucketResult"
 PAGE_KEYS = 1000

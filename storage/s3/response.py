@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from urllib.parse import urlsplit
-
 from podferry.storage.errors.response_body import read_response_body
-from podferry.storage.http.page_detection import is_html
+from podferry.storage.http.foreign_response import excerpt, is_foreign_page
 from podferry.storage.http.store_client import StoreResponse, StoreResponseError
 
 BUCKET_REGION_HEADER = "x-amz-bucket-region"
-PAGE_STATUSES = (404, 405)
-"""With a page, they come from a web server. Those of other errors may be a gateway's."""
-EXCERPT_CHARACTERS = 60
-"""Enough to recognize a page by."""
-MAYBE_SECRET = re.compile(r"[A-Za-z0-9+=_-]{20,}")
-"""A page may repeat the headers of the request, with a session token in them."""
 
 
 class S3ResponseError(StoreResponseError):
@@ -55,25 +46,6 @@ def checked(response: StoreResponse) -> StoreResponse:
         return response
     error = S3ResponseError(response)
     leads_elsewhere = 300 <= response.status < 400 and "Location" in response.headers
-    if response.status in PAGE_STATUSES and _has_page(response):
+    if is_foreign_page(response):
         raise NotFromS3(response)
     raise RedirectedAway(response) if leads_elsewhere and not (error.error_code or error.region) else error
-
-
-def _has_page(response: StoreResponse) -> bool:
-    """Whether there is a page to see: a response to HEAD has none, and moto gives it the type of one."""
-    return bool(response.text) and is_html(response.headers.get("Content-Type", ""))
-
-
-def excerpt(response: StoreResponse) -> str:
-    """What identifies a response to a reader: its type and first characters, or where it leads."""
-    if location := response.headers.get("Location"):
-        target = urlsplit(location)._replace(query="", fragment="")  # which may have a token
-        shown = target._replace(netloc=target.netloc.rpartition("@")[2]).geturl()
-        return f"Location {shown[:200]!a}"
-    kind = response.headers.get("Content-Type", "no content type")
-    if encoding := response.headers.get("Content-Encoding"):
-        return f"{kind[:EXCERPT_CHARACTERS]}: Content-Encoding {encoding[:20]}, which was not requested"
-    text = MAYBE_SECRET.sub("…", response.text[:4096]).strip()
-    said = f"{text[:EXCERPT_CHARACTERS]!a}" if text else "an empty body"
-    return f"{kind[:EXCERPT_CHARACTERS]}: {said}"

@@ -1,6 +1,6 @@
 import pytest
 
-from podferry.storage.azure.response import AzureResponseError, checked
+from podferry.storage.azure.response import AzureResponseError, NotFromAzure, checked
 from podferry.storage.http.store_client import StoreResponse
 
 
@@ -21,3 +21,10 @@ def test_errors_have_the_services_code(headers, text, code):
 def test_success_passes():
     response = StoreResponse(201, {}, "")
     assert checked(response) is response
+
+
+@pytest.mark.parametrize(("text", "expected"), [("<html>", NotFromAzure), ("", AzureResponseError)])
+def test_a_web_page_is_not_from_azure(text, expected):
+    with pytest.raises(AzureResponseError) as caught:
+        checked(StoreResponse(405, {"Content-Type": "text/html"}, text))
+    assert type(caught.value) is expected

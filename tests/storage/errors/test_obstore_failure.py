@@ -1,6 +1,6 @@
 import pytest
 
-from podferry.storage.errors.obstore_failure import ObstoreFailure, described_failure
+from podferry.storage.errors.obstore_failure import ObstoreFailure, described_failure, foreign_page
 
 DELETED = """Generic S3 error: Delete failed
 
@@ -28,3 +28,17 @@ Generic {
 )
 def test_failures_without_the_status_of_an_error(text, expected):
     assert described_failure(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ('inner: Status { status: 404, body: Some( "<html>\\r\\n<p>", ), }', "HTTP 404: '<html>\\r\\n<p>'"),
+        ('inner: Status { status: 405, body: Some( "<!DOCTYPE html>", ), }', "HTTP 405: '<!DOCTYPE html>'"),
+        ('inner: Status { status: 404, body: Some( "", ), }', ""),
+        ('inner: Status { status: 404, body: Some( "<?xml ?><Error>", ), }', ""),
+        ('inner: Status { status: 502, body: Some( "<html>", ), }', ""),
+    ],
+)
+def test_only_the_page_of_a_web_server_is_foreign(text, page):
+    assert foreign_page(text) == page

@@ -1,7 +1,7 @@
 import pytest
 from aiohttp import web
 
-from podferry.contract.errors import BucketNotFound, NotFound
+from podferry.contract.errors import BucketNotFound, InvalidSpec, NotFound
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation
 from podferry.storage.gcs.client import GcsClient
@@ -55,3 +55,14 @@ async def test_errors_name_the_object_or_the_bucket(client):
     assert type(caught.value) is NotFound
     with pytest.raises(BucketNotFound, match="gs://bucket/"):
         await gcs.insert("a", b"x")
+
+
+async def test_a_web_page_is_not_a_missing_bucket(answering, quick):
+    async def page(request):
+        return web.Response(status=404, text="<html>Not Found", content_type="text/html")
+
+    location = StoreLocation(Uri("gs", "bucket", "x"), url := await answering(page))
+    made = GcsClient(url, location, DIRECT, quick, dict)
+    with pytest.raises(InvalidSpec, match=r"does not respond as Google Cloud Storage \(HTTP 404, text/html"):
+        await made.listed("")
+    await made.close()

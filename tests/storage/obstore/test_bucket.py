@@ -1,8 +1,9 @@
 import time
 
 import pytest
+from aiohttp import web
 
-from podferry.contract.errors import BucketNotFound, Corrupt, CredentialsMissing, NotFound
+from podferry.contract.errors import BucketNotFound, Corrupt, CredentialsMissing, InvalidSpec, NotFound
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
@@ -59,3 +60,17 @@ async def test_an_absent_metadata_service_costs_seconds_and_says_what_is_missing
     assert [type(error) for error in found] == [CredentialsMissing] * len(found)
     assert "AWS_ACCESS_KEY_ID" in str(found[0])
     assert time.monotonic() - began < PATIENCE
+
+
+async def test_a_web_server_is_not_a_missing_container(answering, quick):
+    async def page(request):
+        return web.Response(status=404, text="<html>Not Found", content_type="text/html")
+
+    keys = {"AZURE_STORAGE_ACCOUNT_NAME": "account", "AZURE_SKIP_SIGNATURE": "true"}
+    store = open_store(
+        parse_uri("az://bucket/x"), StoreConfig(await answering(page), credentials=keys), quick
+    )
+    found = await all_calls(store)
+    await store.close()
+    assert [type(error) for error in found] == [InvalidSpec] * len(found)
+    assert "the endpoint of az://bucket/x does not respond as Azure Blob Storage (HTTP 404" in str(found[0])
