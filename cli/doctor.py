@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from typing import Any
 
@@ -12,6 +13,8 @@ from podferry.cli.options.store_options import access_options, parse_location, s
 from podferry.cli.output import output_option, print_json
 from podferry.contract.exit_codes import EXIT_FAILED
 from podferry.sidecar.runtime.colours import coloured
+from podferry.sidecar.runtime.log_options import LEVEL_VARIABLE
+from podferry.sidecar.runtime.log_setup import configure_logs
 from podferry.storage.doctor.diagnosis import diagnose
 from podferry.storage.doctor.finding import Finding, Outcome
 
@@ -30,6 +33,7 @@ def command(uri: str, write: bool, output: str, **access: Any) -> int:
 
     Prints a line for each check, with what to do where it failed. The exit code is 1 if one failed.
     """
+    configure_logs(os.environ.get(LEVEL_VARIABLE, "error"))  # what a retry warns of is a finding, if it lasts
     location, config = parse_location(uri), store_config_of(**access)
 
     async def examine() -> list[Finding]:

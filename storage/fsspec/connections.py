@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from contextlib import suppress
 from typing import Any
@@ -24,6 +25,8 @@ from podferry.storage.timeouts_and_limits import Limits
 
 SESSION_ATTRIBUTES = ("_s3creator", "_session")
 """Attributes with the HTTP session of s3fs and gcsfs, which have no public way to close it."""
+logging.getLogger("gcsfs").addHandler(logging.NullHandler())
+"""Else Python prints the traceback that gcsfs logs of each failure, which is reported in words."""
 CLOSE_SECONDS = 5
 """Timeout for closing a session: nothing is sent, but the loop may be busy."""
 
