@@ -21,7 +21,13 @@ from podferry.storage.smb.messages import (
     Request,
     Response,
 )
-from podferry.storage.smb.nt_status import PENDING, SESSION_ENDED, ConnectionLost, ProtocolError
+from podferry.storage.smb.nt_status import (
+    PENDING,
+    SESSION_ENDED,
+    ClosedByServer,
+    ConnectionLost,
+    ProtocolError,
+)
 from podferry.storage.smb.signing import TRANSFORM_MAGIC, Cipher, Signer
 
 CREDITS = 512
@@ -232,7 +238,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.BaseProtocol`."""
         self.closed = True
-        self._fail(ConnectionLost(str(exc) if exc else "the server has closed the connection"))
+        self._fail(ClosedByServer(str(exc) if exc else "the server has closed the connection"))
 
     def _fail(self, error: ConnectionLost) -> None:
         if self._watch:

@@ -20,6 +20,7 @@ from podferry.storage.smb.nt_status import (
     ProtocolError,
     StatusError,
     TicketRefused,
+    TurnedAway,
     status_name,
 )
 
@@ -66,7 +67,31 @@ BLOCKED = Rule(
 OPEN_ELSEWHERE = Rule(
     Unavailable, "another program has {} open", "Close it there; requests are retried until then"
 )
-BUSY = Rule(Throttled, "the server takes no more requests or connections for {}", "Try again later")
+BUSY = Rule(
+    Throttled,
+    "the server takes no more requests or connections for {}",
+    "Try again later, or have its limit of clients raised",
+)
+NO_FILES = Rule(InvalidSpec, "the share of {} has no files", "Name a share of files, not a printer or IPC$")
+TURNED_AWAY = Rule(
+    Unavailable,
+    "the server closes the connection for {} before it says anything",
+    "Check host and port (445), and that SMB 2 or later is enabled; or it has as many clients as it takes: "
+    "end some, or raise its limit (Samba: `max smbd processes`)",
+)
+NOT_SMB = Rule(
+    Unavailable,
+    "the server does not respond for {} as one of SMB 2 or 3",
+    "Check host and port (445), that SMB 2 or later is enabled, and what is between",
+)
+BY_TYPE = {
+    TicketRefused: NO_TICKET,
+    LoginRefused: WRONG_LOGIN,
+    NoFiles: NO_FILES,
+    TurnedAway: TURNED_AWAY,
+    ProtocolError: NOT_SMB,
+}
+"""The first type that an exception has decides: subclasses come before their bases."""
 
 RULES = {
     **dict.fromkeys((0xC000006D, 0xC000006A, 0xC0000064), WRONG_LOGIN),
@@ -97,21 +122,8 @@ def translate_smb(error: BaseException, location: StoreLocation, name: str = "")
     """The error for what a connection raised; raise it `from` that."""
     if isinstance(error, StatusError):
         return _status_error(error.status, location, name)
-    if isinstance(error, TicketRefused):
-        return _error(NO_TICKET, location, name, str(error))
-    if isinstance(error, LoginRefused):
-        return _error(WRONG_LOGIN, location, name, str(error))
-    if isinstance(error, NoFiles):
-        rule = Rule(
-            InvalidSpec, "the share of {} has no files", "Name a share of files, not a printer or IPC$"
-        )
-        return _error(rule, location, name, "")
-    if isinstance(error, ProtocolError):
-        rule = Rule(
-            Unavailable,
-            "the server does not respond for {} as one of SMB 2 or 3",
-            "Check host and port (445), that SMB 2 or later is enabled, and what is between",
-        )
+    rule = next((rule for kind, rule in BY_TYPE.items() if isinstance(error, kind)), None)
+    if rule is not None:
         return _error(rule, location, name, str(error))
     return translate(error, location, name)
 

@@ -31,11 +31,13 @@ from podferry.storage.smb.negotiation import (
 from podferry.storage.smb.nt_status import (
     MORE_PROCESSING_REQUIRED,
     SUCCESS,
+    ClosedByServer,
     ConnectionLost,
     LoginRefused,
     NoFiles,
     ProtocolError,
     StatusError,
+    TurnedAway,
 )
 from podferry.storage.smb.options import SmbOptions
 from podferry.storage.smb.signing import Cipher, Signer, derive_keys, preauth_hash
@@ -83,6 +85,8 @@ class _Login:
         """Negotiate, log in, connect to the share."""
         try:
             answer = await self._hashed(self._offer.request())
+        except ClosedByServer as error:
+            raise TurnedAway(str(error)) from error
         except ConnectionLost as error:
             raise ProtocolError(f"while the dialect is negotiated: {error}") from error
         negotiated = read_negotiated(answer)

@@ -94,8 +94,16 @@ class ConnectionLost(ConnectionError):
     """The connection has ended while requests were on their way; some may have had an effect."""
 
 
+class ClosedByServer(ConnectionLost):
+    """The server, or what is between, has ended the connection."""
+
+
 class ProtocolError(ConnectionLost):
     """What arrived is no response of an SMB server, or has not the signature that it must have."""
+
+
+class TurnedAway(ProtocolError):
+    """The server has ended the connection before it answered anything."""
 
 
 class LoginRefused(Exception):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
 import struct
 import subprocess
 import sys
@@ -238,3 +239,18 @@ def test_a_get_loads_no_logs(server: Samba, folder: Path, fresh, tmp_path: Path)
     done = subprocess.run(command, capture_output=True, text=True, env=environ, check=False)
     assert done.stdout.splitlines()[-1:] == ["[]"], done.stderr
     assert (tmp_path / "got/a").read_bytes() == b"1"
+
+
+async def test_a_server_at_its_limit_of_connections_is_named(tmp_path: Path) -> None:
+    """Samba closes the connection without a word."""
+    for folder in ("files", "state"):
+        (tmp_path / folder).mkdir()
+    with samba(tmp_path / "files", tmp_path / "state", "max smbd processes = 2") as server:
+        # Each counts from when it is accepted, and Samba has two processes of its own.
+        held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(4)]
+        store = opened(server)
+        with pytest.raises(Unavailable, match=r"closes the connection .*max smbd processes"):
+            await store.children()
+        for connection in held:
+            connection.close()
+        await store.close()

@@ -22,6 +22,7 @@ from podferry.storage.smb.nt_status import (
     ProtocolError,
     StatusError,
     TicketRefused,
+    TurnedAway,
 )
 
 LOCATION = StoreLocation(parse_uri("smb://nas/share/d"), credentials=("SMB_USERNAME",))
@@ -52,6 +53,7 @@ LOCATION = StoreLocation(parse_uri("smb://nas/share/d"), credentials=("SMB_USERN
         (TicketRefused("expired"), AccessDenied, r"no valid Kerberos ticket .*expired.*kinit"),
         (NoFiles(), InvalidSpec, "has no files"),
         (ProtocolError("no SMB 2"), Unavailable, r"as one of SMB 2 or 3 \(no SMB 2\)"),
+        (TurnedAway("reset"), Unavailable, r"closes the connection .*\(reset\).*max smbd processes"),
         (ConnectionLost("cut"), Unavailable, "does not respond"),
         (TimeoutError(), Unavailable, "no response in time"),
         (ConnectionRefusedError(111, "x"), Unavailable, "connection refused"),
