@@ -254,3 +254,9 @@ async def test_a_server_at_its_limit_of_connections_is_named(tmp_path: Path) -> 
         for connection in held:
             connection.close()
         await store.close()
+
+
+async def test_special_files_look_empty(server: Samba, folder: Path, fresh) -> None:
+    """Samba shows neither an attribute nor a reparse tag of a pipe; the page of smb:// says so."""
+    os.mkfifo(folder / "pipe")
+    assert await listed(opened(server, fresh)) == {"pipe": 0}
