@@ -13,6 +13,7 @@ from podferry.contract.cache_api import (
     AUDIENCE,
     CACHE_LABEL,
     HEALTH_PATH,
+    NODES_ANNOTATION,
     PORT,
     READERS_ANNOTATION,
     SOURCE_ANNOTATION,
@@ -118,7 +119,7 @@ def _stateful_set(spec: CacheSpec) -> Json:
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
-        "metadata": _meta(spec),
+        "metadata": _meta(spec, annotations={NODES_ANNOTATION: str(spec.nodes)}),
         "spec": {
             "serviceName": spec.object_name,
             "replicas": spec.nodes,

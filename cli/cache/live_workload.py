@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from podferry.cli.live_cluster import Json, LiveCluster, scope
-from podferry.contract.cache_api import CACHE_LABEL
+from podferry.contract.cache_api import CACHE_LABEL, CLEARED_NODES, NODES_ANNOTATION
 from podferry.contract.errors import NotFound
-from podferry.contract.spec import PREFIX
 
-CLEARED_NODES = f"{PREFIX}cleared-nodes"
-"""Annotation on a StatefulSet that was stopped: the number of its holders before."""
 MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
 
 
@@ -38,11 +35,17 @@ class LiveWorkload:
         if count:
             self._patch({CLEARED_NODES: str(count)}, 0)
 
-    def start(self) -> None:
-        """Have as many holders as before `stop`; nothing happens to a cache that has some."""
-        noted = (self._object["metadata"].get("annotations") or {}).get(CLEARED_NODES, "1")
-        if not self._object["spec"]["replicas"]:
-            self._patch({CLEARED_NODES: None}, int(noted))
+    def start(self) -> int:
+        """Have as many holders as before `stop`, else as `create` was asked for.
+
+        Returns:
+            How many are started; 0 for a cache that has some, to which nothing happens.
+        """
+        if self._object["spec"]["replicas"]:
+            return 0
+        count = _noted_nodes(self._object["metadata"].get("annotations") or {})
+        self._patch({CLEARED_NODES: None}, count)
+        return count
 
     def replace(self, pod: str) -> None:
         """Remove a holder's pod: the StatefulSet starts another one, without what this one has."""
@@ -54,3 +57,9 @@ class LiveWorkload:
         body = {"metadata": {"annotations": annotations}, "spec": {"replicas": replicas}}
         action = f"patch StatefulSets in {self._where}"
         self._cluster.request("PATCH", self._path, action, headers=MERGE_PATCH, body=body)
+
+
+def _noted_nodes(annotations: Mapping[str, str]) -> int:
+    """How many holders a cache without any is to have: 1 if no note says, as on older objects."""
+    notes = (annotations.get(key, "") for key in (CLEARED_NODES, NODES_ANNOTATION))
+    return next((int(one) for one in notes if one.isdecimal() and int(one)), 1)

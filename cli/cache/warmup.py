@@ -16,6 +16,7 @@ from podferry.cli.options.param_types import SECONDS
 from podferry.contract.errors import PermanentError, Problem, Unavailable
 from podferry.contract.quantity import count_of, format_bytes
 from podferry.sidecar.control.progress_bar import progress_bar
+from podferry.sidecar.runtime.messages import print_message
 
 POLL_SECONDS = 2.0
 PATIENCE_SECONDS = 3600.0
@@ -33,7 +34,12 @@ def warmup(name: str, namespace: str, kubeconfig: str | None, context: str | Non
     cluster = LiveCluster(kubeconfig, context)
     caches = LiveCaches(cluster)
     report = caches.report(namespace, name)
-    LiveWorkload(cluster, namespace, name).start()
+    started = LiveWorkload(cluster, namespace, name).start()
+    if started:
+        more = (
+            f"for another number: kubectl scale -n {namespace} statefulset/podferry-cache-{name} --replicas=N"
+        )
+        print_message(f"{name} had no holders: {count_of(started, 'holder')} started; {more}")
     caches.refresh(report)
     with progress_bar("fetching") as on_progress:
         report = _wait(lambda: caches.report(namespace, name), timeout, on_progress)

@@ -9,6 +9,7 @@ import yaml
 
 from podferry.cache.manifests.cache_spec import CacheSpec
 from podferry.cache.manifests.manifests import manifests
+from podferry.contract.cache_api import NODES_ANNOTATION
 from podferry.contract.spec import Access, Medium
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -87,6 +88,8 @@ def test_more_nodes_change_nothing_but_their_number():
     one, three = (manifests(msgspec.structs.replace(SPECS["memory"], nodes=nodes)) for nodes in (1, 3))
     assert one[:-1] == three[:-1]
     assert [found[-1]["spec"].pop("replicas") for found in (one, three)] == [1, 3]
+    notes = [found[-1]["metadata"].pop("annotations")[NODES_ANNOTATION] for found in (one, three)]
+    assert notes == ["1", "3"]
     assert one == three
 
 

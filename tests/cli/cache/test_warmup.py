@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from podferry.cli.cache import warmup as module
-from podferry.contract.cache_api import REFRESH_PATH, STATUS_PATH, HolderStatus
+from podferry.contract.cache_api import NODES_ANNOTATION, REFRESH_PATH, STATUS_PATH, HolderStatus
 from podferry.contract.errors import Problem
 from podferry.contract.status import DatasetStatus
 from tests.cli.cache.conftest import add_pod, say
@@ -75,6 +75,24 @@ def test_an_empty_cache_starts_again(warmup, podferry, api):
     api.on_patch = lambda _: add_pod(api, "podferry", "podferry-0")
     assert warmup().code == 0
     assert api.objects[WORKLOAD]["spec"]["replicas"] == 1
+
+
+def test_holders_that_were_scaled_away_start_again_as_create_was_asked_for(warmup, api):
+    say(api, "podferry-0", FULL)
+    del api.objects[PODS]
+    api.objects[WORKLOAD]["metadata"]["annotations"] = {NODES_ANNOTATION: "2"}
+    api.objects[WORKLOAD]["spec"]["replicas"] = 0
+
+    def start(_):
+        for name in ("podferry-0", "podferry-1"):
+            add_pod(api, "podferry", name)
+            say(api, name, FULL)
+
+    api.on_patch = start
+    said = warmup()
+    assert (said.code, said.out) == (0, "digits: 2 holders with 2.0 KiB each\n")
+    assert "digits had no holders: 2 holders started" in said.err
+    assert "kubectl scale -n podferry statefulset/podferry-cache-digits --replicas=N" in said.err
 
 
 def test_a_pod_that_ends_does_not_count(warmup, api):
