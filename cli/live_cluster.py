@@ -10,14 +10,20 @@ import msgspec
 
 from podferry.cli.cluster_transport import FailedRequest, kubeconfig_transport, own_cluster_transport
 from podferry.contract.cache_api import PORT, TOKEN_HEADER, Refusal
-from podferry.contract.errors import AccessDenied, NotFound, Unavailable
+from podferry.contract.errors import AccessDenied, AlreadyExists, InvalidSpec, NotFound, Unavailable
 
-ERRORS = {401: AccessDenied, 403: AccessDenied, 404: NotFound}
+ERRORS = {401: AccessDenied, 403: AccessDenied, 404: NotFound, 409: AlreadyExists, 422: InvalidSpec}
 """By status; others may pass."""
 PROXY_VERBS = {"GET": "get", "POST": "create"}
 """What RBAC calls requests that the API server passes on, by method."""
 HEADERS = {"Accept": "*/*", "Content-Type": "application/json"}
 Json = dict[str, Any]
+
+
+class _Status(msgspec.Struct):
+    """The body of an answer of the API server that is no success."""
+
+    message: str
 
 
 class LiveCluster:
@@ -64,6 +70,8 @@ class LiveCluster:
         Raises:
             AccessDenied: The account may not do that.
             NotFound: There is no such object.
+            AlreadyExists: There is one already.
+            InvalidSpec: The API server does not accept the object.
             Unavailable: The API server does not respond, or has an error.
         """
         try:
@@ -71,7 +79,7 @@ class LiveCluster:
         except FailedRequest as error:
             kind = ERRORS.get(error.status, Unavailable)
             remedy = f"Use an account that may {action}" if kind is AccessDenied else ""
-            raise kind.of(f"cannot {action}", str(error), remedy) from error
+            raise kind.of(f"cannot {action}", _said(error), remedy) from error
         except OSError as error:
             remedy = "Check the server in the kubeconfig, and that you reach it"
             raise Unavailable.of(f"cannot {action}", str(error), remedy) from error
@@ -100,6 +108,14 @@ class LiveCluster:
             if refusal is None:
                 raise
             raise Unavailable(*refusal.problems) from error
+
+
+def _said(error: FailedRequest) -> str:
+    """The API server's own words, such as which field cannot change; else the status."""
+    try:
+        return " ".join(msgspec.json.decode(error.body, type=_Status).message.split())
+    except msgspec.MsgspecError:
+        return str(error)
 
 
 def _refusal_of_holder(cause: BaseException | None) -> Refusal | None:

@@ -83,6 +83,7 @@ class CacheReport(msgspec.Struct, frozen=True):
         holders: Those that there are.
         created: Unix time in seconds.
         problem: What is wrong with its objects.
+        is_replacing: Whether pods are still to be replaced because the cache has been changed.
     """
 
     name: str
@@ -92,6 +93,7 @@ class CacheReport(msgspec.Struct, frozen=True):
     holders: tuple[HolderReport, ...]
     created: float = 0.0
     problem: str = ""
+    is_replacing: bool = False
 
     @property
     def ready(self) -> int:
@@ -159,7 +161,18 @@ def cache_report(
         holders,
         created,
         "" if workload else "it has no StatefulSet. Create it again",
+        _is_replacing(workload),
     )
+
+
+def _is_replacing(workload: Mapping[str, Any]) -> bool:
+    """Whether its controller has not seen the newest template, or has pods of the one before."""
+    status, metadata = workload.get("status") or {}, workload.get("metadata") or {}
+    if status.get("observedGeneration", 0) < metadata.get("generation", 0):
+        return True
+    revisions = {status.get(f"{which}Revision") for which in ("current", "update")}
+    updated = status.get("updatedReplicas", 0) >= (workload.get("spec") or {}).get("replicas", 0)
+    return len(revisions) > 1 and not updated
 
 
 def source_of(service: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""`podferry cache create`: prints the manifests of a cache, from options, a file, or both."""
+"""`podferry cache create`: prints or applies the manifests of a cache, from options, a file, or both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from podferry.cache.manifests.cache_spec import (
 from podferry.cache.manifests.manifests import manifests
 from podferry.cache.manifests.shared_volumes import sharing_namespaces
 from podferry.cache.manifests.source_problems import source_problems
+from podferry.cli.cache.applied_objects import apply_objects
 from podferry.cli.cache.cache_args import IMAGE, NAMESPACE, NAMESPACE_NAME, source_options
+from podferry.cli.live_cluster import LiveCluster
+from podferry.cli.options.cluster_options import cluster_options
 from podferry.cli.options.param_types import ParsedParam
 from podferry.cli.yaml_documents import read_documents, read_text
 from podferry.contract.annotation_values import parse_endpoint, parse_region, parse_secret, parse_size
@@ -97,11 +100,17 @@ def _parse_label(text: str) -> tuple[str, str]:
 )
 @click.option("--endpoint", type=ParsedParam("URL", parse_endpoint), help="URL of the object store.")
 @click.option("--region", type=ParsedParam("NAME", parse_region), help="Region of the object store.")
-def create(filename: str | None, **options: Any) -> None:
-    """Print the manifests of a cache, for `kubectl apply -f -`.
+@click.option("--apply", is_flag=True, help="Create or change the cache, instead of printing its manifests.")
+@cluster_options
+def create(
+    filename: str | None, apply: bool, kubeconfig: str | None, context: str | None, **options: Any
+) -> None:
+    """Print the manifests of a cache, for `kubectl apply -f -`, or apply them.
 
     A holder on each of the nodes fetches the dataset once, keeps it, and serves it to pods near it.
     """
+    if not apply and (kubeconfig or context):
+        raise click.UsageError("--kubeconfig and --context are for --apply: without it, no cluster is asked")
     given = {name: value for name, value in options.items() if value}
     found = _read(filename) if filename else CacheFile({}, ())
     print_problems(found.notes, "yellow")
@@ -110,7 +119,11 @@ def create(filename: str | None, **options: Any) -> None:
     for glob in sorted(globs):
         what = "namespaces that match a pattern get no claim: their pods copy"
         print_problems([Problem(what, glob, "Name each namespace that shares with --readers")], "yellow")
-    click.echo(yaml.safe_dump_all(manifests(spec), sort_keys=False), nl=False)
+    if not apply:
+        click.echo(yaml.safe_dump_all(manifests(spec), sort_keys=False), nl=False)
+        return
+    for done in apply_objects(LiveCluster(kubeconfig, context), manifests(spec)):
+        click.echo(str(done))
 
 
 def _read(filename: str) -> CacheFile:

@@ -40,34 +40,49 @@ def warmup(name: str, namespace: str, kubeconfig: str | None, context: str | Non
             f"for another number: kubectl scale -n {namespace} statefulset/podferry-cache-{name} --replicas=N"
         )
         print_message(f"{name} had no holders: {count_of(started, 'holder')} started; {more}")
-    caches.refresh(report)
     with progress_bar("fetching") as on_progress:
-        report = _wait(lambda: caches.report(namespace, name), timeout, on_progress)
+        report = _wait(caches, report, timeout, on_progress)
     holders = count_of(report.ready, "holder")
     click.echo(f"{name}: {holders} with {format_bytes(report.total_bytes)} each")
 
 
 def _wait(
-    read: Callable[[], CacheReport], seconds: float, on_progress: Callable[[int, int], None]
+    caches: LiveCaches, report: CacheReport, seconds: float, on_progress: Callable[[int, int], None]
 ) -> CacheReport:
-    until = time.monotonic() + seconds
+    until, asked = time.monotonic() + seconds, False
     while True:
-        report = read()
+        # A holder that is about to be replaced could end in the middle of the request.
+        if not asked and not report.is_replacing:
+            caches.refresh(report)
+            asked = True
+        report = caches.report(report.namespace, report.name)
         on_progress(sum(one.cached_bytes for one in report.holders), report.total_bytes * report.wanted)
-        problems = [Problem(text.removesuffix(".")) for text in report.problems]
-        if report.phase is Phase.READY:
-            PermanentError.raise_any(problems)
+        if asked and _is_done(report):
             return report
-        if report.cannot_fetch:
-            raise PermanentError(*problems)
         if time.monotonic() > until:
-            raise Unavailable(
-                Problem(_unfinished(report), f"after {seconds:g} s", "Wait longer with --timeout"), *problems
-            )
+            raise _too_late(report, seconds)
         time.sleep(POLL_SECONDS)
 
 
-def _unfinished(report: CacheReport) -> str:
+def _is_done(report: CacheReport) -> bool:
+    """Whether each holder has the dataset; raises `PermanentError` if none can have it."""
+    if report.is_replacing:
+        return False
+    if report.phase is Phase.READY:
+        PermanentError.raise_any(_problems(report))
+        return True
+    if report.cannot_fetch:
+        raise PermanentError(*_problems(report))
+    return False
+
+
+def _too_late(report: CacheReport, seconds: float) -> Unavailable:
+    what = f"the dataset is complete at {report.ready} of {count_of(report.wanted, 'holder')}"
     if report.phase is Phase.REFRESHING:
-        return "holders have not taken yet what has changed at the source"
-    return f"the dataset is complete at {report.ready} of {count_of(report.wanted, 'holder')}"
+        what = "holders have not taken yet what has changed at the source"
+    late = Problem(what, f"after {seconds:g} s", "Wait longer with --timeout")
+    return Unavailable(late, *_problems(report))
+
+
+def _problems(report: CacheReport) -> list[Problem]:
+    return [Problem(text.removesuffix(".")) for text in report.problems]

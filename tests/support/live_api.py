@@ -60,7 +60,7 @@ class LiveApi:
 
     def add(self, document: Json) -> None:
         """Add an object."""
-        metadata = {**document["metadata"], "creationTimestamp": CREATED}
+        metadata = {**document["metadata"], "creationTimestamp": CREATED, "resourceVersion": "1"}
         where = f"namespaces/{metadata['namespace']}/" if "namespace" in metadata else ""
         path = PLURALS[document["kind"]].format(where)
         self.objects[f"{path}/{metadata['name']}"] = {**document, "metadata": metadata}
@@ -79,16 +79,36 @@ class LiveApi:
         if path.endswith("/token"):
             return 201, json.dumps({"status": {"token": TOKEN}}).encode()
         if path in self.objects:
-            found = self.objects.pop(path) if method == "DELETE" else self.objects[path]
-            if method == "PATCH":
-                _merge(found, body)
-                self.on_patch(found)
-            return 200, json.dumps(found).encode()
+            return 200, json.dumps(self._object(method, path, body)).encode()
         if path.rpartition("/")[2] not in {plural.rpartition("}")[2] for plural in PLURALS.values()}:
             return 404, b"{}"
+        return self._create(path, body) if method == "POST" else self._list(path, query)
+
+    def _object(self, method: str, path: str, body: Json) -> Json:
+        found = self.objects.pop(path) if method == "DELETE" else self.objects[path]
+        if method == "PATCH":
+            before = json.dumps(found)
+            _merge(found, body)
+            if json.dumps(found) != before:
+                _raise_version(found)
+            self.on_patch(found)
+        return found
+
+    def _create(self, path: str, body: Json) -> tuple[int, bytes]:
+        if f"{path}/{body['metadata']['name']}" in self.objects:
+            return 409, b"{}"
+        self.add(body)
+        return 201, json.dumps(body).encode()
+
+    def _list(self, path: str, query: dict[str, str]) -> tuple[int, bytes]:
         label = query.get("labelSelector", "").partition("=")
         items = [one for place, one in self.objects.items() if _listed(place, path, one, label)]
         return 200, json.dumps({"items": items}).encode()
+
+
+def _raise_version(thing: Json) -> None:
+    metadata = thing["metadata"]
+    metadata["resourceVersion"] = str(int(metadata["resourceVersion"]) + 1)
 
 
 def _merge(thing: Json, patch: Json) -> None:

@@ -89,3 +89,26 @@ def test_readers_of_all_holders_without_the_holders():
 )
 def test_whether_waiting_can_help(holders, cannot):
     assert CacheReport("c", "team", "s3://b/c", 1, holders).cannot_fetch is cannot
+
+
+@pytest.mark.parametrize(
+    ("status", "replacing"),
+    [
+        ({}, True),
+        ({"observedGeneration": 1, "currentRevision": "a", "updateRevision": "a"}, True),
+        ({"observedGeneration": 2, "currentRevision": "a", "updateRevision": "b"}, True),
+        (
+            {"observedGeneration": 2, "currentRevision": "a", "updateRevision": "b", "updatedReplicas": 1},
+            True,
+        ),
+        (
+            {"observedGeneration": 2, "currentRevision": "a", "updateRevision": "b", "updatedReplicas": 2},
+            False,
+        ),
+        ({"observedGeneration": 2, "currentRevision": "b", "updateRevision": "b"}, False),
+    ],
+)
+def test_whether_holders_are_still_to_be_replaced(status, replacing):
+    metadata = {"name": "x", "namespace": "team", "labels": {"podferry.io/cache": "digits"}}
+    workload = {"metadata": {"generation": 2}, "spec": {"replicas": 2}, "status": status}
+    assert cache_report({"metadata": metadata}, workload, (), 0.0).is_replacing is replacing

@@ -1,6 +1,8 @@
 import pytest
 import yaml
 
+from tests.support.live_api import live_api
+
 
 def test_the_options_reach_the_manifests(podferry):
     words = (
@@ -131,3 +133,22 @@ def test_each_cache_has_a_file_of_its_own(podferry, tmp_path):
     said = podferry("cache", "create", "-f", tmp_path / "set.yaml")
     assert (said.code, said.out) != (0, "")
     assert "does not have one document" in said.err
+
+
+def test_it_applies_what_it_prints(podferry, tmp_path):
+    words = ("cache", "create", "digits", "--source", "s3://b/c", "--size", "1Gi")
+    with live_api(tmp_path) as api:
+        said = podferry(*words, "--apply", "--kubeconfig", api.kubeconfig)
+        assert said.code == 0, said.err
+        assert said.out.splitlines()[-1] == "statefulset/podferry-cache-digits created"
+        again = podferry(*words, "--apply", "--kubeconfig", api.kubeconfig)
+        assert {line.split()[-1] for line in again.out.splitlines()} == {"unchanged"}
+        found = {(one["kind"], one["metadata"]["name"]) for one in api.objects.values()}
+    printed = yaml.safe_load_all(podferry(*words).out)
+    assert found == {(one["kind"], one["metadata"]["name"]) for one in printed}
+
+
+def test_a_cluster_without_apply_is_a_mistake(podferry):
+    said = podferry("cache", "create", "digits", "--source", "s3://b/c", "--size", "1Gi", "--context", "x")
+    assert (said.code, said.out) == (2, "")
+    assert "are for --apply" in said.err

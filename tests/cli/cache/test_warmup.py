@@ -58,6 +58,38 @@ def test_a_change_that_takes_too_long_is_named(warmup, api):
     assert "holders have not taken yet what has changed at the source (after 0 s)" in said.err
 
 
+def test_holders_that_are_to_be_replaced_do_not_count(warmup, api):
+    say(api, "podferry-0", FULL)
+    workload = api.objects[WORKLOAD]
+    workload["metadata"]["generation"] = 2
+    revisions = {"currentRevision": "a", "updateRevision": "b"}
+    states = iter(
+        [
+            {"observedGeneration": 1, "currentRevision": "a", "updateRevision": "a"},
+            {"observedGeneration": 2, **revisions},
+            {"observedGeneration": 2, **revisions, "updatedReplicas": 1},
+        ]
+    )
+    answered = []
+
+    def status(_):
+        workload["status"] = next(states, workload.get("status"))
+        answered.append(workload["status"])
+        return 200, msgspec.json.encode(FULL)
+
+    workload["status"] = next(states)
+    asked = []
+
+    def refresh(_):
+        asked.append(workload["status"])
+        return 202, b"{}"
+
+    api.holders[f"GET podferry-0 {STATUS_PATH}"] = status
+    api.holders[f"POST podferry-0 {REFRESH_PATH}"] = refresh
+    assert warmup().code == 0
+    assert [one.get("updatedReplicas") for one in asked] == [1]
+
+
 def test_a_source_that_cannot_be_listed_is_an_error_though_the_holder_serves(warmup, api):
     api.holders[f"POST podferry-0 {REFRESH_PATH}"] = lambda _: (202, b"{}")
     say(api, "podferry-0", msgspec.structs.replace(FULL, problems=BROKEN.problems))

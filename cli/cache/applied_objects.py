@@ -1,0 +1,85 @@
+"""Creates and changes the objects of a cache in a live cluster, as `kubectl apply` would."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from podferry.cache.manifests.merge_patch import merge_patch
+from podferry.cli.cache.live_objects import CLAIMS, CLUSTER_WIDE, CORE, NAMESPACED, RBAC, VOLUMES
+from podferry.cli.live_cluster import Json, LiveCluster, scope
+from podferry.contract.errors import AccessDenied, AlreadyExists, NotFound
+
+KINDS: Mapping[str, tuple[str, str]] = {
+    **NAMESPACED,
+    **CLUSTER_WIDE,
+    "ClusterRole": (RBAC, "clusterroles"),
+    "PersistentVolume": (CORE, VOLUMES),
+    "PersistentVolumeClaim": (CORE, CLAIMS),
+}
+MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
+WORKLOAD = "StatefulSet"
+
+
+class Applied(NamedTuple):
+    """What has been done to an object."""
+
+    kind: str
+    name: str
+    outcome: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.lower()}/{self.name} {self.outcome}"
+
+
+def apply_objects(cluster: LiveCluster, documents: Iterable[Mapping[str, Any]]) -> Iterator[Applied]:
+    """Apply them in their order; an object that is already as it should be is not changed.
+
+    Raises:
+        AccessDenied: Every right that the account lacks. No holder is started then.
+        InvalidSpec: The API server does not accept an object.
+        NotFound: There is no such namespace.
+    """
+    problems = []
+    for document in documents:
+        if problems and document["kind"] == WORKLOAD:
+            break  # its pods could not do their work
+        try:
+            yield _apply(cluster, document)
+        except AccessDenied as error:
+            problems += error.problems
+    AccessDenied.raise_any(problems)
+
+
+def _apply(cluster: LiveCluster, document: Mapping[str, Any]) -> Applied:
+    kind, metadata = document["kind"], document["metadata"]
+    api, plural = KINDS[kind]
+    namespace, name = metadata.get("namespace"), metadata["name"]
+    collection = f"{api}/namespaces/{namespace}/{plural}" if namespace else f"{api}/{plural}"
+    objects = f"{kind}s in {scope(namespace)}" if namespace else f"{kind}s"
+    try:
+        found = cluster.get(f"{collection}/{name}", f"get {objects}")
+    except NotFound:
+        try:
+            _create(cluster, collection, objects, document)
+            return Applied(kind, name, "created")
+        except AlreadyExists:  # another one creates it at this moment: caches share the ClusterRole
+            found = {}
+    action, body = f"patch {objects}", merge_patch(document)
+    answer = cluster.request("PATCH", f"{collection}/{name}", action, headers=MERGE_PATCH, body=body)
+    return Applied(kind, name, "unchanged" if _version(json.loads(answer)) == _version(found) else "changed")
+
+
+def _create(cluster: LiveCluster, collection: str, objects: str, document: Mapping[str, Any]) -> None:
+    try:
+        cluster.request("POST", collection, f"create {objects}", body=document)
+    except NotFound as error:
+        [problem] = error.problems
+        namespace = document["metadata"].get("namespace", "")
+        remedy = f"Create it: kubectl create namespace {namespace}"
+        raise NotFound.of(f"the namespace {namespace} is missing", problem.measured, remedy) from error
+
+
+def _version(thing: Json) -> Any:
+    return thing.get("metadata", {}).get("resourceVersion")

@@ -1,0 +1,99 @@
+import json
+
+import pytest
+
+from podferry.cache.manifests.cache_spec import CacheSpec
+from podferry.cache.manifests.manifests import manifests
+from podferry.cli.cache.applied_objects import apply_objects
+from podferry.cli.live_cluster import LiveCluster
+from podferry.contract.errors import AccessDenied, InvalidSpec, NotFound
+from tests.support.live_api import LiveApi, live_api
+
+WORKLOAD = "/apis/apps/v1/namespaces/lab/statefulsets/podferry-cache-digits"
+ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/podferry-cache"
+
+
+@pytest.fixture
+def empty(tmp_path):
+    with live_api(tmp_path) as api:
+        yield api
+
+
+def applied(api, **more):
+    spec = CacheSpec("digits", "lab", "s3://b/c", 1 << 20, "image", **more)
+    return list(apply_objects(LiveCluster(str(api.kubeconfig)), manifests(spec)))
+
+
+def refused(monkeypatch, method, status, message, *parts):
+    """Have the API server refuse requests with one of these parts in their path."""
+    answer = LiveApi.answer
+
+    def refuse(self, asked, url, *rest):
+        if asked == method and any(part in url for part in parts):
+            return status, json.dumps({"kind": "Status", "message": message}).encode()
+        return answer(self, asked, url, *rest)
+
+    monkeypatch.setattr(LiveApi, "answer", refuse)
+
+
+def test_it_creates_each_object_and_then_changes_nothing(empty):
+    first = applied(empty)
+    assert {one.outcome for one in first} == {"created"}
+    assert str(first[-1]) == "statefulset/podferry-cache-digits created"
+    before = json.dumps(empty.objects)
+    assert {one.outcome for one in applied(empty)} == {"unchanged"}
+    assert json.dumps(empty.objects) == before
+
+
+def test_other_parameters_change_what_differs(empty):
+    applied(empty, nodes=2, selector={"pool": "gpu"})
+    done = {one.kind: one.outcome for one in applied(empty, nodes=3)}
+    assert done.pop("StatefulSet") == "changed"
+    assert set(done.values()) == {"unchanged"}
+    spec = empty.objects[WORKLOAD]["spec"]
+    assert spec["replicas"] == 3
+    assert "nodeSelector" not in spec["template"]["spec"]
+
+
+def test_volumes_of_readers_are_created_in_their_namespaces(empty):
+    applied(empty, shared="/var/lib/podferry", readers=("team",))
+    claims = [path for path in empty.objects if "/persistentvolumeclaims/" in path]
+    assert [path.split("/")[4] for path in claims] == ["lab", "lab", "team"]
+
+
+def test_every_right_that_is_missing_is_named_and_no_holder_starts(empty, monkeypatch):
+    refused(monkeypatch, "POST", 403, "not currently held", "/roles", "/clusterrolebindings")
+    with pytest.raises(AccessDenied) as raised:
+        applied(empty)
+    assert [one.remedy for one in raised.value.problems] == [
+        "Use an account that may create ClusterRoleBindings",
+        "Use an account that may create Roles in the namespace lab",
+    ]
+    assert {one.measured for one in raised.value.problems} == {"not currently held"}
+    assert WORKLOAD not in empty.objects
+
+
+def test_a_namespace_that_is_missing(empty, monkeypatch):
+    refused(monkeypatch, "POST", 404, 'namespaces "lab" not found', "/serviceaccounts")
+    with pytest.raises(NotFound, match="kubectl create namespace lab"):
+        applied(empty)
+
+
+def test_a_field_that_cannot_change_is_named(empty, monkeypatch):
+    applied(empty)
+    refused(monkeypatch, "PATCH", 422, "spec: Forbidden: it cannot change", "/statefulsets")
+    with pytest.raises(InvalidSpec, match="spec: Forbidden: it cannot change"):
+        applied(empty)
+
+
+def test_another_one_that_creates_it_at_this_moment_is_no_error(empty, monkeypatch):
+    answer = LiveApi.answer
+
+    def late(self, method, url, body, token):
+        if method == "POST" and url.endswith("/clusterroles"):
+            self.add(body)
+        return answer(self, method, url, body, token)
+
+    monkeypatch.setattr(LiveApi, "answer", late)
+    assert {one.kind: one.outcome for one in applied(empty)}["ClusterRole"] == "changed"
+    assert ROLE in empty.objects
