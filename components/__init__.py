@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from podferry.components.checkpoints.verify_checkpoint.task import verify_checkpoint
     from podferry.components.data.cache.task import cache
     from podferry.components.data.dataset.task import dataset
-    from podferry.components.data.node_cache.task import clear_cache, remove_from_cache, warmup_cache
+    from podferry.components.data.node_cache.task import (
+        clear_cache,
+        create_cache,
+        delete_cache,
+        remove_from_cache,
+        warmup_cache,
+    )
     from podferry.components.data.prepare.prepared import Prepared, prepared
     from podferry.components.data.prepare.task import prepare
     from podferry.components.data.sync.task import sync
@@ -32,7 +38,9 @@ __all__ = [
     "Prepared",
     "cache",
     "clear_cache",
+    "create_cache",
     "dataset",
+    "delete_cache",
     "ferry",
     "gpu_train",
     "mount_secret",
@@ -55,7 +63,9 @@ MODULES = {
     "Prepared": "podferry.components.data.prepare.prepared",
     "cache": "podferry.components.data.cache.task",
     "clear_cache": "podferry.components.data.node_cache.task",
+    "create_cache": "podferry.components.data.node_cache.task",
     "dataset": "podferry.components.data.dataset.task",
+    "delete_cache": "podferry.components.data.node_cache.task",
     "ferry": "podferry.trainer",
     "gpu_train": "podferry.components.training.gpu_train.task",
     "mount_secret": "podferry.components.step",

@@ -17,7 +17,7 @@ from podferry.components.training.gpu_train.input_refs import known_text
 from podferry.contract.annotation_values import parse_lineage
 from podferry.contract.errors import Problem
 
-LEAST = MappingProxyType({"keep_local": 0, "shards": 1, "start_timeout": 0})
+LEAST = MappingProxyType({"keep_local": 0, "shards": 1, "start_timeout": 0, "nodes": 1})
 """The smallest value of each argument that counts."""
 OPTIONAL = frozenset(
     {
@@ -126,7 +126,11 @@ CHECKS: Mapping[str, Callable[[str, Any], Iterator[Problem]]] = MappingProxyType
         **dict.fromkeys(("parameters", "trainer", "spec", "worker", "servers"), _mapping_problems),
         **dict.fromkeys(LEAST, _count_problems),
         **dict.fromkeys(
-            ("any_run", "full", "allow_doubtful", "delete", "size_only", "empty", "force"), _flag_problems
+            (
+                *("any_run", "full", "allow_doubtful", "delete", "size_only", "empty", "force"),
+                *("disk", "wait"),
+            ),
+            _flag_problems,
         ),
         "command": _command_problems,
         "lineages": _lineages_problems,

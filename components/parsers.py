@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from podferry.cache.manifests.cache_spec import parse_cache_name
+from podferry.cache.manifests.cache_spec import (
+    parse_cache_name,
+    parse_label,
+    parse_node_directory,
+    parse_rate,
+    parse_readers,
+)
 from podferry.contract.annotation_keys import KEYS
 from podferry.contract.annotation_values import (
     SUBDOMAIN,
@@ -21,6 +27,7 @@ from podferry.contract.annotation_values import (
 from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.file_names import name_problem
+from podferry.contract.quantity import parse_seconds
 from podferry.contract.selection import parse_globs
 
 Parser = Callable[[str], object]
@@ -49,12 +56,27 @@ def _parse_paths(text: str) -> tuple[str, ...]:
     return paths
 
 
+def _each(parse: Parser) -> Parser:
+    """A parser of several texts with blanks between them."""
+
+    def parse_all(text: str) -> None:
+        problems = []
+        for word in text.split():
+            try:
+                parse(word)
+            except InvalidSpec as error:
+                problems += error.problems
+        InvalidSpec.raise_any(problems)
+
+    return parse_all
+
+
 PARSERS: Mapping[str, Parser] = MappingProxyType(
     {
         **dict.fromkeys(("uri", "reference", "source"), parse_reference),
         **dict.fromkeys(("to", "destination", "checkpoints"), parse_destination),
         **dict.fromkeys(("include", "exclude"), parse_globs),
-        **dict.fromkeys(("fits", "dataset_size", "checkpoint_size"), parse_size),
+        **dict.fromkeys(("fits", "dataset_size", "checkpoint_size", "size"), parse_size),
         **dict.fromkeys(("train_memory", "shm_size", "pod_memory"), parse_size),
         **dict.fromkeys(("secret", "source_secret", "destination_secret"), parse_secret),
         **dict.fromkeys(
@@ -67,7 +89,12 @@ PARSERS: Mapping[str, Parser] = MappingProxyType(
         "lineage": parse_lineage,
         "medium": KEYS["medium"].parse,
         "unpack": KEYS["unpack"].parse,
-        "image": _parse_image,
+        **dict.fromkeys(("image", "holder_image"), _parse_image),
+        "readers": _each(parse_readers),
+        "selector": _each(parse_label),
+        "shared": parse_node_directory,
+        "max_rate": parse_rate,
+        "refresh": parse_seconds,
     }
 )
 """How the steps' arguments are parsed: the same name means the same in all steps."""

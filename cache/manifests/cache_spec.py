@@ -23,6 +23,7 @@ READERS = re.compile(r"[a-z0-9*?\[\]!-]{1,63}")
 """Of a namespace's name, with what globs have."""
 IMAGE = re.compile(r"\S+")
 """Registries have rules of their own; no image has blanks."""
+LABEL = re.compile(r"([^=\s]+)=([^=\s]*)")
 
 
 def parse_cache_name(text: str) -> str:
@@ -39,6 +40,14 @@ def parse_readers(text: str) -> str:
         remedy = "Write one such as team-a or team-*, and --readers again for each further one"
         raise InvalidSpec.of("not a namespace or a pattern of some", repr(text), remedy)
     return text
+
+
+def parse_label(text: str) -> tuple[str, str]:
+    """Parse a label of nodes, `KEY=VALUE`."""
+    match = LABEL.fullmatch(text)
+    if match is None:
+        raise InvalidSpec.of("not a label of a node", repr(text), "Write KEY=VALUE")
+    return match[1], match[2]
 
 
 def parse_image(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from podferry.cache.manifests.cache_spec import (
     CacheSpec,
     parse_cache_name,
     parse_image,
+    parse_label,
     parse_node_directory,
     parse_readers,
 )
@@ -32,16 +32,8 @@ from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.spec import Access, Medium
 from podferry.sidecar.runtime.messages import print_problems
 
-LABEL = re.compile(r"([^=\s]+)=([^=\s]*)")
 DEFAULTS = {"namespace": NAMESPACE, "image": IMAGE, "size": None}
 ACCESS = ("secret", "endpoint", "region")
-
-
-def _parse_label(text: str) -> tuple[str, str]:
-    match = LABEL.fullmatch(text)
-    if match is None:
-        raise InvalidSpec.of("not a label of a node", repr(text), "Write KEY=VALUE")
-    return match[1], match[2]
 
 
 @click.command()
@@ -61,7 +53,7 @@ def _parse_label(text: str) -> tuple[str, str]:
 @click.option("--nodes", type=click.IntRange(1), help="Nodes that keep it.  [default: 1]")
 @click.option(
     "--selector",
-    type=ParsedParam("KEY=VALUE", _parse_label),
+    type=ParsedParam("KEY=VALUE", parse_label),
     multiple=True,
     callback=lambda _, __, pairs: dict(pairs),
     help="Label of these nodes. Repeatable.",

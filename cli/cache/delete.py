@@ -16,8 +16,17 @@ from podferry.cli.live_cluster import LiveCluster
     "--force", is_flag=True, help="Also while pods read from it: they take the rest from the source."
 )
 @click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
+@click.option(
+    "--missing-ok", is_flag=True, help="A cache that is gone is no error, as in a run after this one."
+)
 def delete(
-    name: str, namespace: str, kubeconfig: str | None, context: str | None, force: bool, dry_run: bool
+    name: str,
+    namespace: str,
+    kubeconfig: str | None,
+    context: str | None,
+    force: bool,
+    dry_run: bool,
+    missing_ok: bool,
 ) -> None:
     """Remove the cache NAME: the objects that `create` has printed, but for the ClusterRole of all caches.
 
@@ -25,7 +34,7 @@ def delete(
     """
     cluster = LiveCluster(kubeconfig, context)
     found = find_objects(cluster, namespace, name)
-    if not found:
+    if not found and not missing_ok:
         raise no_cache(namespace, name)
     if not force:
         for report in LiveCaches(cluster).reports(namespace, name):

@@ -22,6 +22,7 @@ from kfp import dsl
 from podferry.components import (
     RENAMED,
     cache,
+    create_cache,
     dataset,
     prepare,
     remove_from_cache,
@@ -49,6 +50,7 @@ COMPILED = {
     "dataset": dataset_component.dataset,
     "cache": cache_component.cache,
     "cache_verb": node_cache_component.cache_verb,
+    "create_cache": node_cache_component.create_cache,
     "prepare": prepare_component.prepare,
     "sync": sync_component.sync,
     "verify_checkpoint": verify_component.verify_checkpoint,
@@ -97,7 +99,9 @@ OWN_INPUTS = re.compile(r"run|job|of|artifact\d")
 """What a step fills in itself."""
 
 
-@pytest.mark.parametrize("add", [cache, dataset, prepare, restore_point, sync, verify_checkpoint])
+@pytest.mark.parametrize(
+    "add", [cache, create_cache, dataset, prepare, restore_point, sync, verify_checkpoint]
+)
 def test_every_input_is_a_keyword_with_a_name(add: Callable[..., Any]) -> None:
     """Editors complete it, and Python names a misspelled one."""
     component = COMPILED[add.__name__]

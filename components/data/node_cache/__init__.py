@@ -1,1 +1,1 @@
-"""Verbs of a cache in the cluster, as steps: warm it up, clear it, remove files of its source."""
+"""Verbs of a cache in the cluster, as steps: create it, warm it up, clear it, remove its files, delete it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from podferry.components.parsers import refuse_invalid
 from podferry.components.secret_dir import SECRET_DIR
 from podferry.contract.errors import InvalidSpec, Problem
 
-VERBS = ("warmup", "clear", "rmr")
+VERBS = ("warmup", "clear", "rmr", "delete")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class CacheVerb:
     """What a step does.
 
     Attributes:
-        verb: `warmup`, `clear` or `rmr`.
+        verb: `warmup`, `clear`, `rmr` or `delete`.
         cache, namespace: Name of the cache, and where its holders run.
         paths: Of `rmr`, one a line.
         node: Of `clear`: only the holder there; empty for all.
@@ -61,7 +61,13 @@ def run_verb(step: CacheVerb, secret_dir: Path = SECRET_DIR) -> None:
         endpoint=step.endpoint,
         region=step.region,
     )
-    words = ["cache", step.verb, step.cache, f"--namespace={step.namespace}", *_options(step, secret_dir)]
+    run_command(
+        ["cache", step.verb, step.cache, f"--namespace={step.namespace}", *_options(step, secret_dir)]
+    )
+
+
+def run_command(words: Sequence[str]) -> None:
+    """Run podferry with these arguments; raises `SystemExit` with its exit code if it fails."""
     print_line(f"podferry {' '.join(words)}")
     environ = {name: value for name, value in os.environ.items() if name != "FORCE_COLOR"}
     done = subprocess.run([sys.executable, "-m", "podferry", *words], env=environ, check=False)
@@ -77,6 +83,8 @@ def _options(step: CacheVerb, secret_dir: Path) -> Iterator[str]:
             yield from (
                 flag for flag in (f"--node={step.node}" * bool(step.node), "--empty" * step.empty) if flag
             )
+        case "delete":
+            yield "--missing-ok"  # a step that is retried
         case _:
             yield from ("--yes", "--missing-ok")
             named = {"endpoint": step.endpoint, "region": step.region}

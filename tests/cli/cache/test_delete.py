@@ -32,6 +32,12 @@ def test_it_removes_what_create_has_made(podferry, api):
     assert "there is no cache digits in the namespace podferry" in said.err
 
 
+def test_a_cache_that_is_gone_may_be_no_error(podferry, api):
+    words = ("cache", "delete", "other", "--missing-ok", "--kubeconfig", api.kubeconfig)
+    said = podferry(*words)
+    assert (said.code, said.out, said.err) == (0, "", "")
+
+
 def test_its_jobs_go_with_it(podferry, api):
     for words in (("warmup", "digits"), ("--schedule", "@daily", "clear", "digits")):
         for document in yaml.safe_load_all(podferry("cache", "job", *words).out):
