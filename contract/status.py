@@ -68,6 +68,7 @@ class DatasetStatus(msgspec.Struct):
         eta: Seconds left at this rate; None if unknown, and at the end.
         volume_bytes: Size of the staging directory's file system; volume_free: its free bytes.
         transfer: Transfer counters.
+        size_limit: Bytes that `--size` of a cache's holder allows for the files; None for all of the volume.
     """
 
     uri: str
@@ -86,6 +87,7 @@ class DatasetStatus(msgspec.Struct):
     volume_bytes: int = 0
     volume_free: int = 0
     transfer: Transfer = msgspec.field(default_factory=Transfer)
+    size_limit: int | None = None
 
 
 class RestoredStatus(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from podferry.contract.cache_api import CACHE_LABEL, SOURCE_ANNOTATION, HolderStatus
+from podferry.contract.status import DatasetStatus
 
 
 class Phase(StrEnum):
@@ -61,8 +62,8 @@ class HolderReport(msgspec.Struct, frozen=True):
 
     @property
     def free_bytes(self) -> int:
-        """Free space in its volume."""
-        return max((one.volume_free for one in self.status.datasets), default=0) if self.status else 0
+        """Free space in its volume, and in the cache's size."""
+        return max(map(_free, self.status.datasets), default=0) if self.status else 0
 
     @property
     def phase(self) -> Phase:
@@ -72,6 +73,13 @@ class HolderReport(msgspec.Struct, frozen=True):
         if self.status.complete:
             return Phase.REFRESHING if self.status.refreshing else Phase.READY
         return Phase.FAILED if self.status.problems else Phase.FILLING
+
+
+def _free(dataset: DatasetStatus) -> int:
+    """On a disk, the volume is the whole file system of the node: `--size` may leave less."""
+    if dataset.size_limit is None:
+        return dataset.volume_free
+    return min(dataset.volume_free, max(0, dataset.size_limit - dataset.bytes_done))
 
 
 class CacheReport(msgspec.Struct, frozen=True):

@@ -87,7 +87,9 @@ class DatasetJob:
         limit: RateLimit | None = None,
     ) -> None:
         self.spec, self.settings, self.limit = spec, settings, limit
-        self.status = DatasetStatus(uri=spec.reference, path=spec.path, name=spec.name)
+        self.status = DatasetStatus(
+            uri=spec.reference, path=spec.path, name=spec.name, size_limit=placement.size_limit
+        )
         self.progress = ProgressLog(self.status, placement.directory)
         self.staging = StagingDir(placement.directory, placement.ownership, file_mode=spec.file_mode)
         self._placement, self._notify = placement, notify

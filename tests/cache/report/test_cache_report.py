@@ -92,6 +92,23 @@ def test_whether_waiting_can_help(holders, cannot):
 
 
 @pytest.mark.parametrize(
+    ("limit", "free"),
+    [
+        (None, 850),  # of an earlier podferry, or without --size
+        (120, 70),
+        (2000, 850),
+        (40, 0),
+    ],
+)
+def test_what_is_free_is_bounded_by_the_cache_s_size(limit, free):
+    """The volume of a cache on disks is the node's whole file system."""
+    [status] = HALF.status.datasets
+    status = msgspec.structs.replace(status, size_limit=limit)
+    report = CacheReport("c", "n", "s", 1, (HolderReport("p", "n", HolderStatus("n", (status,), ())),))
+    assert report.free_bytes == free
+
+
+@pytest.mark.parametrize(
     ("status", "replacing"),
     [
         ({}, True),

@@ -27,6 +27,13 @@ async def test_a_dataset_is_planned_and_fetched(job, tmp_path):
     assert (second.status.files_done, second.status.bytes_done) == (3, 6)
 
 
+async def test_the_status_has_the_size_that_is_allowed(job, tmp_path):
+    one = job()
+    placement = DatasetPlacement(tmp_path / "other", tmp_path / "claim", size_limit=7)
+    limited = DatasetJob(one.spec, placement, one.settings)
+    assert (one.status.size_limit, limited.status.size_limit) == (None, 7)
+
+
 async def test_a_changed_dataset_leaves_the_staging_directory_alone(job, content, tmp_path):
     manifest = await list_dataset(MemoryStore(content.uri))
     frozen = reference_to(manifest)
