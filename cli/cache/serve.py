@@ -22,6 +22,7 @@ from podferry.cache.shared_stage.place import SharedPlace
 from podferry.cache.shared_stage.shared_stage import SharedStage
 from podferry.cli.cache.cache_args import source_options
 from podferry.cli.cache.peer_options import PeerOptions, make_peers, peer_options, take_peer_options
+from podferry.cli.options.argument_names import dataset_of_arguments
 from podferry.cli.options.log_options import log_options
 from podferry.cli.options.param_types import DIRECTORY, ParsedParam
 from podferry.cli.options.store_options import access_options
@@ -32,8 +33,8 @@ from podferry.contract.spec import Unpack
 from podferry.sidecar.config.local_path import ensure_dir, sibling_dir
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.sidecar.dataset.fit_check import HOLDER
 from podferry.sidecar.fetch.rate_limit import RateLimit
-from podferry.sidecar.launch.local_spec import local_spec
 from podferry.sidecar.runtime.log_setup import configure_logs
 from podferry.webhook.cluster.kube import KubeClient, cluster_session, in_cluster_url
 
@@ -112,7 +113,7 @@ def _stage_maker(
 ) -> MakeStage:
     secret_dir, size = options.pop("secret_dir"), options.pop("size")
     settings = {"dataset": uri, "dataset_path": directory if place is None else str(place.files), **options}
-    [spec] = local_spec(settings, [], Path()).datasets
+    spec = dataset_of_arguments(settings)
     spec = msgspec.structs.replace(spec, unpack=Unpack.NEVER)  # readers unpack
     root = Path(spec.path)
     InvalidSpec.raise_any(filter(None, [ensure_dir(root)]))
@@ -123,7 +124,7 @@ def _stage_maker(
 
     def job(where: Path, records: Path) -> DatasetJob:
         there = msgspec.structs.replace(spec, path=str(where))
-        placement = DatasetPlacement(where, records, secret_dir, size_limit=size)
+        placement = DatasetPlacement(where, records, secret_dir, size_limit=size, names=HOLDER)
         return DatasetJob(there, placement, PrefetchSettings(), limit=limit)
 
     def stage(peers: PeerOptions, client: KubeClient | None) -> HolderStage:

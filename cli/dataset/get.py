@@ -13,8 +13,9 @@ from typing import Any
 
 import uvloop
 
+from podferry.cli.options.argument_names import DIRECTORY, dataset_of_arguments
 from podferry.contract.cache_api import Holder
-from podferry.contract.errors import FerryError, InvalidSpec, Problem, Refused, TemporaryError
+from podferry.contract.errors import FerryError, InvalidSpec, Refused, TemporaryError
 from podferry.contract.quantity import format_bytes
 from podferry.contract.status import AgentPhase, DatasetStatus, Status
 from podferry.sidecar.config.local_path import ensure_dir, sibling_dir
@@ -22,9 +23,8 @@ from podferry.sidecar.config.tuning import Tuning
 from podferry.sidecar.control.command_options import HelpFormatter, add_options
 from podferry.sidecar.control.progress_bar import PrefetchBars, prefetch_bars
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement, PlannedDataset
-from podferry.sidecar.dataset.fit_check import fit_problems
+from podferry.sidecar.dataset.fit_check import ArgumentNames, fit_problems
 from podferry.sidecar.fetch.workers.processes import prefork, release_idle
-from podferry.sidecar.launch.local_spec import local_spec
 from podferry.sidecar.runtime.retry import retry
 from podferry.storage.checksum.checksums import AWS_CRC_KINDS, load_aws_crcs
 from podferry.storage.engines import checksums_of, has_connection_pool
@@ -33,6 +33,7 @@ PROGRAM = "podferry dataset get"
 DESCRIPTION = """Download a dataset into DIRECTORY, completely, or not at all if it does not fit. Run it
 again to resume: it fetches what is missing, continues partial files, and removes files that the dataset no
 longer has. podferry keeps its state in DIRECTORY.podferry, next to DIRECTORY."""
+NAMES = ArgumentNames(DIRECTORY)
 SETTINGS = Tuning().prefetch
 """A server that restarts while a large dataset is fetched does not end the download."""
 OPTIONS_OF_GET = (
@@ -79,22 +80,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _dataset_job(options: dict[str, Any], secret_dir: Path | None, cache: str | None) -> DatasetJob:
-    # The base directory is for datasets without a path, and this one has a path.
-    try:
-        [spec] = local_spec(options, [], Path()).datasets
-    except InvalidSpec as error:
-        raise InvalidSpec(*map(_name_arguments, error.problems)) from None
+    spec = dataset_of_arguments(options)
     directory = Path(spec.path)
     InvalidSpec.raise_any(filter(None, [ensure_dir(directory)]))
     holder = Holder(cache) if cache is not None else None
-    placement = DatasetPlacement(directory, sibling_dir(directory), secret_dir, holder=holder)
+    placement = DatasetPlacement(directory, sibling_dir(directory), secret_dir, holder=holder, names=NAMES)
     return DatasetJob(spec, placement, SETTINGS)
-
-
-def _name_arguments(problem: Problem) -> Problem:
-    """A problem that names the arguments of this command instead of the options of `podferry run`."""
-    what = problem.what.replace("--dataset-path", "DIRECTORY").replace("--dataset", "URI")
-    return Problem(what, problem.measured, problem.remedy)
 
 
 async def _download(job: DatasetJob) -> None:

@@ -18,7 +18,7 @@ from podferry.contract.spec import DatasetSpec, Medium, Unpack
 from podferry.contract.status import DatasetStatus
 from podferry.sidecar.config.store_access import store_config
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.fit_check import SizedPlan, surely_fits
+from podferry.sidecar.dataset.fit_check import RUN, ArgumentNames, SizedPlan, surely_fits
 from podferry.sidecar.dataset.listing_overlap import EntryQueue, ListingOverlap
 from podferry.sidecar.dataset.materialize import Materializer
 from podferry.sidecar.dataset.selection import (
@@ -54,6 +54,7 @@ class DatasetPlacement(msgspec.Struct, frozen=True):
         guards: For endpoints in the Secret, and data that a manifest names; None to allow all.
         holder: Where to look for the files first; None to take them from their source.
         size_limit: Bytes that `--size` allows for the files; None to allow as many as the volume has.
+        names: Of the command's arguments, for its remedies.
     """
 
     directory: Path
@@ -64,6 +65,7 @@ class DatasetPlacement(msgspec.Struct, frozen=True):
     guards: LocationGuards | None = None
     holder: Holder | None = None
     size_limit: int | None = None
+    names: ArgumentNames = RUN
 
 
 class DatasetJob:
@@ -88,7 +90,7 @@ class DatasetJob:
     ) -> None:
         self.spec, self.settings, self.limit = spec, settings, limit
         self.status = DatasetStatus(
-            uri=spec.reference, path=spec.path, name=spec.name, size_limit=placement.size_limit
+            spec.reference, spec.path, name=spec.name, size_limit=placement.size_limit
         )
         self.progress = ProgressLog(self.status, placement.directory)
         self.staging = StagingDir(placement.directory, placement.ownership, file_mode=spec.file_mode)
@@ -135,7 +137,8 @@ class DatasetJob:
         self.status.in_memory = capacity.in_memory
         self.progress.planned(len(present), plan.partial_bytes + sum(entry.size for entry in plan.kept))
         self._notify()
-        sized = SizedPlan(plan, capacity, self.spec.name, self._size_limit(), self._size_option())
+        option = "" if self._placement.size_limit is None else "--size"
+        sized = SizedPlan(plan, capacity, self.spec.name, self._size_limit(), option, self._placement.names)
         return PlannedDataset(self, sized, dataset, materializer, self._overlap)
 
     async def _open(self) -> SelectedDataset:
@@ -191,9 +194,6 @@ class DatasetJob:
     def access(self) -> StoreConfig:
         """How to reach the store."""
         return store_config(self.spec.access, self._placement.secret, self._placement.guards)
-
-    def _size_option(self) -> str:
-        return "" if self._placement.size_limit is None else "--size"
 
     def _size_limit(self) -> int | None:
         """The volume's size if the file system does not enforce it: on disk, in a pod, or as it is given."""

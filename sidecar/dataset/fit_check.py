@@ -25,6 +25,23 @@ WASTEFUL_RATIO = 1.25
 """Charged memory / bytes, from which a remedy suggests to pack the files."""
 
 
+class ArgumentNames(msgspec.Struct, frozen=True):
+    """What a command calls its arguments, in remedies outside of pods.
+
+    Attributes:
+        directory: Where the dataset is to be.
+        part: What selects a part of it; empty for a command that takes the whole dataset.
+    """
+
+    directory: str = "--dataset-path"
+    part: str = "--shard or --include"
+
+
+RUN = ArgumentNames()
+HOLDER = ArgumentNames("DIRECTORY", part="")
+"""Of `podferry cache serve`."""
+
+
 class SizedPlan(msgspec.Struct, frozen=True):
     """A plan, and the space for it.
 
@@ -36,6 +53,7 @@ class SizedPlan(msgspec.Struct, frozen=True):
             on disk. None if the file system itself has the volume's size.
         size_option: What has set the limit, if that is no annotation of a pod.
         other_bytes: What the place has next to this dataset, such as other versions of it, in whole blocks.
+        names: Of the command's arguments.
     """
 
     plan: FetchPlan
@@ -44,6 +62,7 @@ class SizedPlan(msgspec.Struct, frozen=True):
     size_limit: int | None = None
     size_option: str = ""
     other_bytes: int = 0
+    names: ArgumentNames = RUN
 
     def with_room(self, freed: int) -> SizedPlan:
         """The same where so many bytes of what is next to it are removed."""
@@ -107,7 +126,10 @@ def _inode_problems(group: Sequence[SizedPlan], in_pod: bool) -> Iterator[Proble
     free = _minimum(one.capacity.volume_files for one in group)
     if free is not None and files + directories > free:
         measured = f"{files:,} files in {directories:,} directories; {free:,} inodes are free"
-        remedy = f"Pack the small files with `{PACK_COMMAND}`, or stage a part of them with {_subset(in_pod)}"
+        part = _part(group, in_pod)
+        remedy = f"Pack the small files with `{PACK_COMMAND}`" + (
+            f", or stage a part of them with {part}" if part else ""
+        )
         yield Problem("the volume has too few inodes", measured, remedy)
 
 
@@ -137,13 +159,13 @@ def _memory_problems(group: Sequence[SizedPlan], in_pod: bool) -> Iterator[Probl
     limit = _minimum(one.capacity.memory_bytes for one in group)
     if limit is not None and needed > limit:
         measured = f"{demand}; the limit leaves {format_bytes(limit)}"
-        raise_limit = f"Raise the memory limit of this process's cgroup; {_alternatives(group, in_pod)}"
+        raise_limit = f"Raise the memory limit of this process's cgroup{_alternatives(group, in_pod)}"
         remedy = _more_space(group, in_pod) if in_pod else raise_limit
         yield Problem(f"{_too_large(group)} than the memory limit", measured, remedy)
     available = _minimum(one.capacity.node_bytes for one in group)
     if available is not None and needed > available:
         what = f"{_too_large(group)} than the memory that this machine has left"
-        remedy = f"Use a {'node' if in_pod else 'machine'} with more memory; {_alternatives(group, in_pod)}"
+        remedy = f"Use a {'node' if in_pod else 'machine'} with more memory{_alternatives(group, in_pod)}"
         yield Problem(what, f"{demand}; {format_bytes(available)} are available", remedy)
 
 
@@ -164,32 +186,33 @@ def _files(group: Sequence[SizedPlan]) -> str:
 def _more_space(group: Sequence[SizedPlan], in_pod: bool) -> str:
     """A remedy: a larger volume or another path, for the entire dataset with what is kept."""
     totals = {one.name: _charged((*one.plan.files, *one.plan.kept), one) for one in group}
-    if group[0].size_option:
-        total = sum(totals.values()) + sum(one.other_bytes for one in group)
+    total, limit = sum(totals.values()) + sum(one.other_bytes for one in group), group[0].size_limit
+    if group[0].size_option and limit is not None and total > limit:
         return f"Give {group[0].size_option} {quantity_at_least(total + total // 20)}"
     if not in_pod:
-        place = f"a place with {format_bytes(sum(totals.values()))} free"
-        return f"Give {_keys(group, '--dataset-path')} {place}; {_alternatives(group, in_pod)}"
+        place = f"a place with {format_bytes(total)} free"
+        return f"Give {_keys(group, group[0].names.directory)} {place}{_alternatives(group, in_pod)}"
     sizes = [
         f"{PREFIX}{_key('dataset-size', name)} to {quantity_at_least(total + total // 20)}"
         for name, total in totals.items()
     ]
-    return f"Set {' and '.join(sizes)}; {_alternatives(group, in_pod)}"
+    return f"Set {' and '.join(sizes)}{_alternatives(group, in_pod)}"
 
 
 def _alternatives(group: Sequence[SizedPlan], in_pod: bool) -> str:
-    """Remedies that take less memory: a disk, a subset, or fewer and larger files."""
+    """The end of a remedy: what takes less memory: a disk, a subset, or fewer and larger files."""
     in_memory = any(one.capacity.in_memory for one in group)
     choices = [f"set {_keys(group, PREFIX + 'medium')} to disk or auto"] if in_pod and in_memory else []
-    choices.append(f"stage a part with {_subset(in_pod)}")
+    if part := _part(group, in_pod):
+        choices.append(f"stage a part with {part}")
     sizes = {one.name: sum(entry.size for entry in one.plan.files) for one in group}
     if any(_charged(one.plan.files, one) > WASTEFUL_RATIO * sizes[one.name] for one in group):
         choices.append(f"pack the small files with `{PACK_COMMAND}`")
-    return "or " + ", or ".join(choices)
+    return "; or " * bool(choices) + ", or ".join(choices)
 
 
-def _subset(in_pod: bool) -> str:
-    return f"{PREFIX}shard or {PREFIX}include" if in_pod else "--shard or --include"
+def _part(group: Sequence[SizedPlan], in_pod: bool) -> str:
+    return f"{PREFIX}shard or {PREFIX}include" if in_pod else group[0].names.part
 
 
 def _keys(group: Sequence[SizedPlan], key: str) -> str:

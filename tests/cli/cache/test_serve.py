@@ -129,6 +129,21 @@ def test_a_dataset_that_is_larger_than_its_size_is_not_fetched(podferry, source,
     assert files(tmp_path / "held") == {}
 
 
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("s3://a/b", "/proc/x"), "DIRECTORY: the path is reserved for the system"),
+        (("s3://a/b", ""), "DIRECTORY is empty"),
+        (("x y://", "held"), "URI: not a URI ('x y://')"),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_own_arguments(podferry, words, text):
+    said = podferry("cache", "serve", *words, "--port", "0")
+    assert said.code == 1
+    assert text in said.err
+    assert "--dataset" not in said.err
+
+
 def test_a_dataset_that_is_missing_ends_the_command(podferry, tmp_path):
     said = podferry("cache", "serve", tmp_path / "nothing", tmp_path / "held", "--port", "0")
     assert said.code == 1

@@ -9,7 +9,7 @@ from podferry.contract.manifest import Entry, freeze
 from podferry.contract.quantity import parse_bytes
 from podferry.contract.tmpfs_cost import KERNEL_BYTES_PER_FILE, PAGE_BYTES
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.fit_check import SizedPlan, fit_problems
+from podferry.sidecar.dataset.fit_check import HOLDER, SizedPlan, fit_problems
 from podferry.sidecar.fetch.plan import plan_fetch
 from podferry.sidecar.staging.volume_capacity import Capacity
 
@@ -57,6 +57,19 @@ def test_a_limit_that_an_option_sets_names_the_option():
     assert problem.measured == "it takes 10.0 MiB in whole blocks; --size is 9.0 MiB"
     assert problem.remedy == "Give --size 11Mi"
     assert problems(msgspec.structs.replace(plan, size_limit=10 * MIB), in_pod=False) == []
+
+
+def test_a_holder_keeps_the_whole_dataset_in_its_directory():
+    """`podferry cache serve` has neither --dataset-path nor options for a part."""
+    capacity = Capacity(volume_bytes=20 * MIB, volume_files=2, memory_bytes=MIB, in_memory=True)
+    plan = msgspec.structs.replace(
+        sized([10 * MIB] * 3, capacity, limit=40 * MIB), size_option="--size", names=HOLDER
+    )
+    found = {one.what: one.remedy for one in problems(plan, in_pod=False)}
+    assert found["the dataset is larger than its volume"].startswith("Give DIRECTORY a place with 30.")
+    assert found["the volume has too few inodes"] == "Pack the small files with `podferry dataset pack`"
+    assert "--shard" not in "".join(found.values())
+    assert "--dataset-path" not in "".join(found.values())
 
 
 def test_a_kernel_with_larger_pages_needs_more_of_everything():
