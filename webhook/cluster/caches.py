@@ -30,7 +30,7 @@ POLL_SECONDS = 5.0
 NO_ADDRESS = {"", "None"}
 """Of a Service that has none yet, and of a headless one."""
 MAX_OF_NAMESPACE, MAX_OF_ALL = 100, 5000
-"""Caches of one namespace that its pods may use, and caches that are read; podferry's own are read apart."""
+"""Caches of one namespace that its pods may use, and of all that are kept; podferry's own are read apart."""
 MAX_SOURCE_LENGTH = 4096
 """Characters. An annotation may have 256 KiB, and anybody who may create Services writes one."""
 
@@ -115,17 +115,21 @@ class Caches:
         self._volumes = frozenset(one["metadata"]["name"] for one in listed if _is_bound(one))
 
     async def _by_owner(self) -> dict[str, list[KnownCache]]:
-        """The caches of each namespace: not so many that their owners could fill the webhook's memory."""
+        """The caches of each namespace: not so many that their owners could fill the webhook's memory.
+
+        Only those that are kept count: one namespace must not hide the caches of the next.
+        """
         found: dict[str, list[KnownCache]] = {}
         count = 0
         async for one in self._listed():
-            count += 1
             mine = found.setdefault(one.cache.namespace, [])
-            if len(mine) < MAX_OF_NAMESPACE:
-                mine.append(one.cache)
+            if len(mine) >= MAX_OF_NAMESPACE:
+                continue
             if count >= MAX_OF_ALL:
-                log.warning("there are more caches than are read", limit=MAX_OF_ALL)
+                log.warning("there are more caches than are kept", limit=MAX_OF_ALL)
                 break
+            mine.append(one.cache)
+            count += 1
         return found
 
     async def _listed(self, namespace: str = "") -> AsyncIterator[_SharedCache]:

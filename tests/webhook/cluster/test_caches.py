@@ -121,7 +121,7 @@ async def test_the_caches_of_tenants_are_bounded(
 ) -> None:
     """Anybody who may create Services could fill the webhook's memory, or hide the caches of others."""
     monkeypatch.setattr("podferry.webhook.cluster.caches.MAX_OF_NAMESPACE", 2)
-    monkeypatch.setattr("podferry.webhook.cluster.caches.MAX_OF_ALL", 6)
+    monkeypatch.setattr("podferry.webhook.cluster.caches.MAX_OF_ALL", 3)
     shared = service("podferry", readers="*")
     many = [service("hostile", f"n{index}") for index in range(5)]
     memory_cluster.services = [*many, service("team"), service("late"), shared]
@@ -130,6 +130,20 @@ async def test_the_caches_of_tenants_are_bounded(
     assert [one.name for one in caches.visible_in("hostile")] == ["n0", "n1", "digits"]
     assert [one.namespace for one in caches.visible_in("team")] == ["team", "podferry"]
     assert [one.namespace for one in caches.visible_in("late")] == ["podferry"]
+
+
+async def test_what_is_not_kept_hides_no_cache_of_another_namespace(
+    memory_cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podferry.webhook.cluster.caches.MAX_OF_NAMESPACE", 2)
+    monkeypatch.setattr("podferry.webhook.cluster.caches.MAX_OF_ALL", 3)
+    no_caches = [service("hostile", f"x{index}", annotations={}) for index in range(9)]
+    too_many = [service("hostile", f"n{index}") for index in range(9)]
+    memory_cluster.services = [*no_caches, *too_many, service("team")]
+    caches = Caches(memory_cluster)
+    await caches.refresh()
+    assert [one.name for one in caches.visible_in("hostile")] == ["n0", "n1"]
+    assert [one.namespace for one in caches.visible_in("team")] == ["team"]
 
 
 def test_an_address_of_version_6_is_bracketed() -> None:
