@@ -60,7 +60,7 @@ def _each(parse: Parser) -> Parser:
     """A parser of several texts with blanks between them."""
 
     def parse_all(text: str) -> None:
-        problems = []
+        problems: list[Problem] = []
         for word in text.split():
             try:
                 parse(word)

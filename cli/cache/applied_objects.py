@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from podferry.cache.manifests.merge_patch import merge_patch
 from podferry.cli.cache.live_objects import CLAIMS, CLUSTER_WIDE, CORE, NAMESPACED, RBAC, VOLUMES
 from podferry.cli.live_cluster import Json, LiveCluster, scope
-from podferry.contract.errors import AccessDenied, AlreadyExists, NotFound
+from podferry.contract.errors import AccessDenied, AlreadyExists, NotFound, Problem
 
 KINDS: Mapping[str, tuple[str, str]] = {
     **NAMESPACED,
@@ -41,7 +41,7 @@ def apply_objects(cluster: LiveCluster, documents: Iterable[Mapping[str, Any]]) 
         InvalidSpec: The API server does not accept an object.
         NotFound: There is no such namespace.
     """
-    problems = []
+    problems: list[Problem] = []
     for document in documents:
         if problems and document["kind"] == WORKLOAD:
             break  # its pods could not do their work

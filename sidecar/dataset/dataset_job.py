@@ -138,7 +138,8 @@ class DatasetJob:
         self.progress.planned(len(present), plan.partial_bytes + sum(entry.size for entry in plan.kept))
         self._notify()
         option = "" if self._placement.size_limit is None else "--size"
-        sized = SizedPlan(plan, capacity, self.spec.name, self._size_limit(), option, self._placement.names)
+        limit, names = self._size_limit(), self._placement.names
+        sized = SizedPlan(plan, capacity, self.spec.name, limit, option, names=names)
         return PlannedDataset(self, sized, dataset, materializer, self._overlap)
 
     async def _open(self) -> SelectedDataset:
