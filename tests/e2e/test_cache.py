@@ -79,11 +79,24 @@ def frozen_dataset(site: Site, namespace: Namespace) -> str:
     return site.bucket.podferry("dataset", "freeze", uri).strip()
 
 
+def creation(namespace: Namespace, source: str, *more: str) -> tuple[str, ...]:
+    """The words of `podferry cache create`."""
+    options = ("-n", namespace.name, "--secret", STORE_SECRET, "--endpoint", namespace.bucket.endpoint)
+    return "cache", "create", "digits", "--source", source, *options, "--image", IMAGE, *more
+
+
+def applied(site: Site, namespace: Namespace, source: str, *more: str) -> dict[str, str]:
+    """What `podferry cache create --apply` has done, by object."""
+    words = (*creation(namespace, source, *more), "--apply", "--kubeconfig", str(site.cluster.kubeconfig))
+    command = [sys.executable, "-m", "podferry", *words]
+    with site.cluster.network():
+        done = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return dict(line.rsplit(" ", 1) for line in done.splitlines())
+
+
 def create(namespace: Namespace, source: str, *more: str) -> str:
     """Apply a cache's manifests, and wait until its holder is ready; the address of its Service."""
-    options = ("-n", namespace.name, "--secret", STORE_SECRET, "--endpoint", namespace.bucket.endpoint)
-    words = ("cache", "create", "digits", "--source", source, *options, "--image", IMAGE, *more)
-    command = [sys.executable, "-m", "podferry", *words]
+    command = [sys.executable, "-m", "podferry", *creation(namespace, source, *more)]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     namespace.cluster.kubectl("apply", "-f", "-", stdin=text)
     ready = "jsonpath={.status.readyReplicas}=1"
@@ -175,6 +188,21 @@ def test_a_cache_takes_what_has_changed_at_its_source(site: Site, namespace: Nam
     log = namespace.kubectl("logs", f"{SERVICE}-0")
     assert "another version is served" in log
     assert "2 changed: " in log
+
+
+def test_a_cache_is_created_changed_and_warmed_up_again(site: Site, namespace: Namespace) -> None:
+    source, workload = frozen_dataset(site, namespace), f"statefulset/{SERVICE}"
+    whole = "digits: 1 holder with 3.8 MiB each\n"
+    assert applied(site, namespace, source)[workload] == "created"
+    assert cache_verb(site, namespace, "warmup", "--timeout", "60") == whole
+    assert set(applied(site, namespace, source).values()) == {"unchanged"}
+    first = namespace.get("pod", f"{SERVICE}-0")["metadata"]["uid"]
+    changes = applied(site, namespace, source, "--max-rate", "50M")
+    assert {name for name, outcome in changes.items() if outcome != "unchanged"} == {workload}
+    assert cache_verb(site, namespace, "warmup", "--timeout", "60") == whole
+    holder = namespace.get("pod", f"{SERVICE}-0")
+    assert holder["metadata"]["uid"] != first
+    assert "--max-rate=50M" in holder["spec"]["containers"][0]["args"]
 
 
 def test_a_cache_is_cleared_warmed_up_and_deleted(site: Site, namespace: Namespace) -> None:
