@@ -98,7 +98,7 @@ def test_the_verb_s_end_is_that_of_the_step(
     assert "there is no cache digits in the namespace podferry" in capfd.readouterr().err
 
 
-def test_a_cache_is_created_once_changed_and_deleted(
+def test_a_cache_is_created_once_and_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def outcomes() -> set[str]:
@@ -113,10 +113,7 @@ def test_a_cache_is_created_once_changed_and_deleted(
         assert outcomes() == {"created"}
         assert create(**given) == "digits"
         assert outcomes() == {"unchanged"}
-        create(**given, nodes=2)
-        assert outcomes() == {"unchanged", "changed"}
-        for _ in range(2):  # a step may be retried
-            cache_verb.python_func(verb="delete", cache="digits")
+        cache_verb.python_func(verb="delete", cache="digits")
         assert [path.rpartition("/")[2] for path in api.objects] == ["podferry-cache"]
 
 
