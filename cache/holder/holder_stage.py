@@ -18,7 +18,7 @@ from podferry.cache.holder.version_files import VersionFiles
 from podferry.cache.peers.peers import Peers
 from podferry.cache.peers.waiting import wait_for
 from podferry.contract.cache_api import Asker, Filling, HeldDataset, Progress
-from podferry.contract.errors import FerryError, Refused
+from podferry.contract.errors import Changed, FerryError, Refused, Unavailable
 from podferry.contract.manifest import Manifest
 from podferry.contract.status import DatasetStatus
 from podferry.sidecar.dataset.dataset_job import DatasetJob, PlannedDataset
@@ -103,6 +103,8 @@ class HolderStage:
     def ask_refresh(self) -> None:
         """Have the source listed again."""
         self.refreshing = not self.is_frozen
+        if self.refreshing:
+            self.refresh_failure = None
         self.asked.set()
 
     @property
@@ -191,8 +193,17 @@ class HolderStage:
     async def _filled(self) -> Version:
         self.retract()
         await asyncio.to_thread(self.versions.files.drop_next)
-        manifest = await retry_temporary(self._fetch, None, PATIENCE_SECONDS)
+        manifest = await retry_temporary(self._fetch_unchanged, None, PATIENCE_SECONDS)
         return await self.recorded(manifest, self.root, self.directory)
+
+    async def _fetch_unchanged(self) -> Manifest:
+        """As `_fetch`; a source that changes meanwhile is listed again."""
+        try:
+            return await self._fetch()
+        except Changed as error:
+            if self.is_frozen:
+                raise
+            raise Unavailable(*error.problems) from error
 
     async def _fetch(self) -> Manifest:
         await self._job.close()

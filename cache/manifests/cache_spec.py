@@ -59,8 +59,10 @@ def parse_image(text: str) -> str:
 
 def parse_node_directory(text: str) -> str:
     """Parse a directory of the nodes: absolute, without a slash at its end."""
-    if not text.startswith("/") or ".." in text.split("/"):
-        raise InvalidSpec.of("not an absolute directory", repr(text), "Write one such as /var/lib/podferry")
+    if not text.startswith("/") or not text.strip("/") or ".." in text.split("/"):
+        raise InvalidSpec.of(
+            "not an absolute directory below /", repr(text), "Write one such as /var/lib/podferry"
+        )
     return text.rstrip("/")
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from podferry.cache.manifests.merge_patch import merge_patch
 from podferry.cli.cache.live_objects import CLAIMS, CLUSTER_WIDE, CORE, NAMESPACED, RBAC, VOLUMES
 from podferry.cli.live_cluster import Json, LiveCluster, scope
-from podferry.contract.errors import AccessDenied, AlreadyExists, NotFound, Problem
+from podferry.contract.errors import AccessDenied, AlreadyExists, NotFound, Problem, Refused
 
 KINDS: Mapping[str, tuple[str, str]] = {
     **NAMESPACED,
@@ -40,6 +40,7 @@ def apply_objects(cluster: LiveCluster, documents: Iterable[Mapping[str, Any]]) 
         AccessDenied: Every right that the account lacks. No holder is started then.
         InvalidSpec: The API server does not accept an object.
         NotFound: There is no such namespace.
+        Refused: An object is being deleted.
     """
     problems: list[Problem] = []
     for document in documents:
@@ -66,6 +67,11 @@ def _apply(cluster: LiveCluster, document: Mapping[str, Any]) -> Applied:
             return Applied(kind, name, "created")
         except AlreadyExists:  # another one creates it at this moment: caches share the ClusterRole
             found = {}
+    if "deletionTimestamp" in found.get("metadata", {}):  # a change would have no effect
+        what = f"the {kind} {name} is being deleted, and something still uses it"
+        raise Refused.of(
+            what, scope(namespace) if namespace else "", "Delete the pods that mount it, also completed ones"
+        )
     action, body = f"patch {objects}", merge_patch(document)
     answer = cluster.request("PATCH", f"{collection}/{name}", action, headers=MERGE_PATCH, body=body)
     return Applied(kind, name, "unchanged" if _version(json.loads(answer)) == _version(found) else "changed")

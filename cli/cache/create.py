@@ -128,7 +128,7 @@ def _read(filename: str) -> CacheFile:
 
 
 def _spec(values: Mapping[str, Any]) -> CacheSpec:
-    InvalidSpec.raise_any(_missing(values))
+    InvalidSpec.raise_any(_problems(values))
     access = Access(*(values.get(name) for name in ACCESS))
     rest = {name: value for name, value in values.items() if name not in ACCESS}
     spec = CacheSpec(**{**rest, "source": str(values["source"]), "access": access})
@@ -136,7 +136,7 @@ def _spec(values: Mapping[str, Any]) -> CacheSpec:
     return spec
 
 
-def _missing(values: Mapping[str, Any]) -> Iterator[Problem]:
+def _problems(values: Mapping[str, Any]) -> Iterator[Problem]:
     if "name" not in values:
         yield Problem("the cache has no name", "", "Give NAME")
     source = values.get("source")
@@ -144,3 +144,6 @@ def _missing(values: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem("the dataset is missing", "", "Give --source")
     elif values["size"] is None and source.bytes is None:
         yield Problem("the size of the dataset is unknown", str(source), "Give --size, or freeze it")
+    if values.get("shared") and values.get("medium") is Medium.DISK:
+        remedy = "Leave one of them out"
+        yield Problem("a cache with --shared keeps its files in the nodes' memory, not on disks", "", remedy)

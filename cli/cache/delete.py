@@ -6,8 +6,14 @@ import click
 
 from podferry.cli.cache.cache_args import cache_args
 from podferry.cli.cache.live_caches import LiveCaches, no_cache, refuse_if_read
-from podferry.cli.cache.live_objects import find_objects, remove_object
+from podferry.cli.cache.live_objects import find_objects, remove_object, users_of_claims
 from podferry.cli.live_cluster import LiveCluster
+from podferry.contract.errors import Problem
+from podferry.contract.quantity import count_of
+from podferry.sidecar.runtime.messages import print_problems
+
+MAX_NAMED = 5
+"""Of the pods that keep claims."""
 
 
 @click.command()
@@ -30,7 +36,8 @@ def delete(
 ) -> None:
     """Remove the cache NAME: the objects that `create` has printed, but for the ClusterRole of all caches.
 
-    What its holders have is lost. Refused while pods read from it.
+    What its holders have in volumes of their own is lost. What they share stays on the nodes, until another
+    cache needs the space. Refused while pods read from it.
     """
     cluster = LiveCluster(kubeconfig, context)
     found = find_objects(cluster, namespace, name)
@@ -43,3 +50,8 @@ def delete(
         if not dry_run:
             remove_object(cluster, thing)
         click.echo(f"{thing} {'would be removed' if dry_run else 'removed'}")
+    users = [] if dry_run else list(users_of_claims(cluster, found))
+    if users:
+        what = f"{count_of(len(users), 'pod')}, ended or not, still keep claims of the cache from going"
+        remedy = f"Delete them before you create {name} again"
+        print_problems([Problem(what, ", ".join(users[:MAX_NAMED]), remedy)], "yellow")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ cache to no further pod. `podferry cache job` renders the first two, and rights 
 WITH_PODS = {"propagationPolicy": "Background"}
 """A Job's pods would stay otherwise."""
 CORE, CLAIMS, VOLUMES = "/api/v1", "persistentvolumeclaims", "persistentvolumes"
+CLAIM, CLAIM_SOURCE = "PersistentVolumeClaim", "persistentVolumeClaim"
 CLUSTER_WIDE = {"ClusterRoleBinding": (RBAC, "clusterrolebindings")}
 """Their names and subjects have the namespace."""
 
@@ -66,7 +67,7 @@ def _volumes(cluster: LiveCluster, namespace: str, name: str) -> Iterator[LiveOb
         if _is_of(claim["spec"].get("volumeName", ""), volume):
             where, its_name = claim["metadata"]["namespace"], claim["metadata"]["name"]
             path = f"{CORE}/namespaces/{where}/{CLAIMS}/{its_name}"
-            yield LiveObject("PersistentVolumeClaim", its_name, path)
+            yield LiveObject(CLAIM, its_name, path)
     for one in _labelled(cluster, f"{CORE}/{VOLUMES}", "list PersistentVolumes", name):
         its_name = one["metadata"]["name"]
         if _is_of(its_name, volume):
@@ -81,6 +82,19 @@ def remove_object(cluster: LiveCluster, thing: LiveObject) -> None:
     """Remove it; nothing happens if it is gone already."""
     with suppress(NotFound):
         cluster.request("DELETE", thing.path, f"delete {thing.kind}s", WITH_PODS)
+
+
+def users_of_claims(cluster: LiveCluster, removed: Iterable[LiveObject]) -> Iterator[str]:
+    """The pods, as NAMESPACE/NAME, that keep removed claims from going: also those that have ended."""
+    for thing in removed:
+        if thing.kind != CLAIM:
+            continue
+        namespace = thing.path.removeprefix(f"{CORE}/namespaces/").partition("/")[0]
+        path = f"{CORE}/namespaces/{namespace}/pods"
+        for pod in cluster.get(path, f"list Pods in {scope(namespace)}")["items"]:
+            volumes = pod["spec"].get("volumes") or ()
+            if any((one.get(CLAIM_SOURCE) or {}).get("claimName") == thing.name for one in volumes):
+                yield f"{namespace}/{pod['metadata']['name']}"
 
 
 def _labelled(cluster: LiveCluster, path: str, action: str, name: str) -> list[Json]:

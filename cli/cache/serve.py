@@ -182,9 +182,14 @@ def _readers(client: KubeClient, namespaces: tuple[str, ...], token: Path | None
 
 async def _run(holder: Coroutine[Any, Any, None]) -> None:
     """Run it until it fails, or a signal stops this process."""
-    running = asyncio.create_task(holder)
+    running, stopped = asyncio.create_task(holder), asyncio.Event()
+
+    def stop() -> None:
+        stopped.set()
+        running.cancel()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
+        asyncio.get_running_loop().add_signal_handler(number, stop)
     await asyncio.gather(running, return_exceptions=True)
-    if not running.cancelled():
+    if not (running.cancelled() and stopped.is_set()):
         running.result()

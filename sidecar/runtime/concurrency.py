@@ -21,12 +21,20 @@ async def gather_all(work: Iterable[Coroutine[object, object, None]]) -> None:
 
 @asynccontextmanager
 async def task_group() -> AsyncIterator[asyncio.TaskGroup]:
-    """A task group whose first failure cancels the other tasks and is raised unwrapped."""
+    """A task group whose first failure cancels the other tasks and is raised unwrapped.
+
+    Before Python 3.13, a group that fails leaves its own cancellation of the current task counted, and a
+    later `asyncio.timeout` of Python 3.11.2 then takes its end for a cancellation from outside.
+    """
+    task = asyncio.current_task()
+    cancellations = task.cancelling() if task is not None else 0
     try:
         async with asyncio.TaskGroup() as group:
             yield group
     except ExceptionGroup as failures:
         first = failures.exceptions[0]
+        if task is not None and task.cancelling() > cancellations:
+            task.uncancel()
     else:
         return
     raise first  # outside of the handler: it keeps its own cause, such as a vendor's exception

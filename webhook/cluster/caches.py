@@ -146,8 +146,12 @@ class Caches:
 
 
 def _is_bound(volume: Mapping[str, Any]) -> bool:
-    """Whether its claim has it. Only administrators create volumes: their names and claims are right."""
-    return (volume.get("status") or {}).get("phase") == "Bound"
+    """Whether its claim has it, for longer than the pods that use it now.
+
+    Only administrators create volumes: their names and claims are right.
+    """
+    is_deleted = "deletionTimestamp" in (volume.get("metadata") or {})
+    return (volume.get("status") or {}).get("phase") == "Bound" and not is_deleted
 
 
 def known_cache(service: Any) -> KnownCache | None:

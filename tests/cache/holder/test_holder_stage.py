@@ -5,7 +5,7 @@ import pytest
 import stamina
 
 from podferry.contract.cache_api import Filling, HeldDataset
-from podferry.contract.errors import EmptyDataset, Unavailable
+from podferry.contract.errors import Changed, EmptyDataset, Unavailable
 from podferry.storage.memory.store import Fault
 from tests.support.dataset_site import held
 from tests.support.holder_site import holder_stage
@@ -47,6 +47,15 @@ async def test_an_outage_is_survived(content, tmp_path):
     with stamina.set_testing(True, attempts=10):
         await stage.fill()
     assert stage.complete is not None
+    await stage.close()
+
+
+async def test_a_source_that_changes_during_the_first_fill_is_listed_again(content, tmp_path):
+    content.faults.append(Fault("read", "a/1", error=Changed.of("412"), times=1))
+    stage = holder_stage(content.uri, tmp_path / "held")
+    with stamina.set_testing(True, attempts=10):
+        await stage.fill()
+    assert held(stage.root) == FILES
     await stage.close()
 
 

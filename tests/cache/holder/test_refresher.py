@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from podferry.cache.holder import refresher
 from podferry.cache.holder.refresher import keep_current, refresh
 from podferry.cache.holder.served_versions import UNREAD_SECONDS
-from podferry.contract.errors import AccessDenied, Unavailable
+from podferry.contract.errors import AccessDenied, Changed, Unavailable
 from podferry.contract.tmpfs_cost import PAGE_BYTES
 from podferry.storage.memory.store import CONTENTS, Content, Fault
 from tests.support.dataset_site import held
@@ -143,6 +143,44 @@ async def test_a_version_that_fits_in_no_way_leaves_what_is_served(stage, conten
     assert (held(stage.root), str(stage.refresh_failure)) == (FILES, "full.")
     await refresh(stage)
     assert held(stage.root) == {**FILES, "a/2": b"TWO"}
+
+
+async def test_a_refresh_that_failed_is_tried_again(stage, content, clock, monkeypatch):
+    monkeypatch.setattr(refresher, "SWEEP_SECONDS", 0.01)
+    content.objects["d/a/2"] = b"TWO"
+    content.faults.append(Fault("entries", error=AccessDenied.of("no"), times=1))
+    keeping = asyncio.create_task(keep_current(stage, None))
+    stage.ask_refresh()
+    await until(lambda: stage.refresh_failure is not None)
+    assert held(stage.root) == FILES
+    clock.seconds += refresher.RETRY_SECONDS
+    await until(lambda: held(stage.root)["a/2"] == b"TWO")
+    keeping.cancel()
+    await asyncio.gather(keeping, return_exceptions=True)
+    assert stage.refresh_failure is None
+
+
+async def test_a_source_that_changes_during_a_refresh_is_listed_again(stage, content):
+    content.objects |= {"d/a/1": b"ONE", "d/a/2": b"TWO"}
+    content.faults.append(Fault("read", "a/1", error=Changed.of("412"), times=refresher.MAX_CHANGES - 1))
+    await refresh(stage)
+    assert (held(stage.root)["a/1"], stage.refresh_failure) == (b"ONE", None)
+    assert reads(content).count("a/2") <= 2  # what was fetched stays
+
+
+async def test_a_source_that_always_changes_is_left_alone_for_a_while(stage, content):
+    content.objects["d/a/1"] = b"ONE"
+    content.faults.append(Fault("read", "a/1", error=Changed.of("412"), times=100))
+    await refresh(stage)
+    assert (held(stage.root), str(stage.refresh_failure)) == (FILES, "412.")
+
+
+async def test_who_asks_again_sees_no_earlier_failure(stage, content):
+    content.faults.append(Fault("entries", error=AccessDenied.of("no"), times=1))
+    await refresh(stage)
+    assert stage.refresh_failure is not None
+    stage.ask_refresh()
+    assert (stage.refresh_failure, stage.refreshing) == (None, True)
 
 
 async def test_two_versions_together_do_not_exceed_the_size(content, tmp_path, clock):

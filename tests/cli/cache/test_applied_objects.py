@@ -6,7 +6,7 @@ from podferry.cache.manifests.cache_spec import CacheSpec
 from podferry.cache.manifests.manifests import manifests
 from podferry.cli.cache.applied_objects import apply_objects
 from podferry.cli.live_cluster import LiveCluster
-from podferry.contract.errors import AccessDenied, InvalidSpec, NotFound
+from podferry.contract.errors import AccessDenied, InvalidSpec, NotFound, Refused
 from tests.support.live_api import LiveApi, live_api
 
 WORKLOAD = "/apis/apps/v1/namespaces/lab/statefulsets/podferry-cache-digits"
@@ -97,3 +97,12 @@ def test_another_one_that_creates_it_at_this_moment_is_no_error(empty, monkeypat
     monkeypatch.setattr(LiveApi, "answer", late)
     assert {one.kind: one.outcome for one in applied(empty)}["ClusterRole"] == "changed"
     assert ROLE in empty.objects
+
+
+def test_what_is_being_deleted_is_not_taken_for_created(empty):
+    applied(empty, shared="/var/lib/podferry", readers=("team",))
+    [path] = [path for path in empty.objects if "/team/persistentvolumeclaims/" in path]
+    empty.objects[path]["metadata"]["deletionTimestamp"] = "2026-11-28T12:00:00Z"
+    with pytest.raises(Refused, match="is being deleted, and something still uses it") as raised:
+        applied(empty, shared="/var/lib/podferry", readers=("team",))
+    assert "namespace team" in str(raised.value)

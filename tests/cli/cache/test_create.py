@@ -152,3 +152,16 @@ def test_a_cluster_without_apply_is_a_mistake(podferry):
     said = podferry("cache", "create", "digits", "--source", "s3://b/c", "--size", "1Gi", "--context", "x")
     assert (said.code, said.out) == (2, "")
     assert "are for --apply" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--shared", "/"], "not an absolute directory below / ('/')"),
+        (["--shared", "/x", "--disk"], "keeps its files in the nodes' memory, not on disks"),
+    ],
+)
+def test_a_shared_cache_that_cannot_be(podferry, words, said):
+    done = podferry("cache", "create", "digits", "--source", "s3://b/c", "--size", "1Gi", *words)
+    assert done.code != 0
+    assert said in done.err

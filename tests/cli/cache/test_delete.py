@@ -101,3 +101,20 @@ def test_a_holder_that_does_not_respond_is_named(podferry, api):
     said = podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig)
     assert said.code == 0
     assert "podferry-0 does not respond" in said.err
+
+
+def test_pods_that_keep_its_claims_are_named(podferry, api):
+    words = ("--source", "s3://b/c", "--size", "1Gi", "--shared", "/var/lib/podferry", "--readers", "team")
+    for document in yaml.safe_load_all(podferry("cache", "create", "digits", *words).out):
+        api.add(document)
+    claim = {"persistentVolumeClaim": {"claimName": "podferry-cache-digits"}}
+    for name, volumes in (("train-0", [claim]), ("other", [{"emptyDir": {}}])):
+        spec = {"volumes": volumes}
+        api.add(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "team"}, "spec": spec}
+        )
+    said = podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig)
+    assert said.code == 0
+    assert "1 pod, ended or not, still keep claims of the cache from going" in said.err
+    assert "(team/train-0)" in said.err
+    assert "before you create digits again" in said.err

@@ -83,3 +83,17 @@ def test_several_errors_become_one_with_all_problems(errors: list[FerryError], k
 def test_an_unexpected_exception_is_raised():
     with pytest.raises(ZeroDivisionError):
         merge_errors([Refused.of("a"), ZeroDivisionError()])
+
+
+async def test_a_failure_leaves_no_cancellation_counted():
+    """Python 3.11.2 takes the end of a later `asyncio.timeout` for a cancellation from outside."""
+
+    async def fail():
+        await asyncio.sleep(0)
+        raise Unavailable.of("no")
+
+    with pytest.raises(Unavailable):
+        await gather_all([fail(), asyncio.sleep(10)])
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0

@@ -55,15 +55,20 @@ def volume(name: str, phase: str = "Bound") -> dict[str, Any]:
     return {"metadata": {"name": name, "labels": {LABEL: "shared"}}, "status": {"phase": phase}}
 
 
+SPACES = ("team-a", "team-b", "team-c", "team-d", "lab")
+
+
 async def test_a_namespace_with_the_bound_claim_shares(caches: Caches, memory_cluster: MemoryCluster) -> None:
     memory_cluster.volumes = [
         volume("podferry-cache.podferry.shared.team-a"),
         volume("podferry-cache.podferry.shared.team-b", "Released"),
         volume("podferry-cache.team-a.shared.lab"),
+        volume("podferry-cache.podferry.shared.team-d"),
     ]
+    memory_cluster.volumes[-1]["metadata"]["deletionTimestamp"] = "2026-11-28T12:00:00Z"
     await caches.refresh()
-    claims = {space: caches.visible_in(space)[-1].claim for space in ("team-a", "team-b", "team-c", "lab")}
-    assert claims == {"team-a": "podferry-cache-shared", "team-b": "", "team-c": "", "lab": ""}
+    claims = {space: caches.visible_in(space)[-1].claim for space in SPACES}
+    assert claims == {**dict.fromkeys(SPACES, ""), "team-a": "podferry-cache-shared"}
 
 
 async def test_without_the_right_to_list_volumes_pods_copy(
