@@ -10,7 +10,6 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import stamina
 import structlog
 
 from podferry.contract.errors import FerryError, Problem, TemporaryError
@@ -18,7 +17,7 @@ from podferry.contract.http_api import MAX_WAIT_SECONDS, Durability, Gate
 from podferry.contract.status import AgentPhase, Status
 from podferry.sidecar.agent.drain_deadline import DrainDeadline
 from podferry.sidecar.agent.jobs import Jobs
-from podferry.sidecar.agent.startup_patience import StartupPatience
+from podferry.sidecar.agent.startup_patience import StartupPatience, repeat
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.control.agent_api import AgentApi, FlushRequest, merge
 from podferry.sidecar.runtime.concurrency import gather_all, merge_errors
@@ -149,17 +148,7 @@ class Agent:
         """
         closed = self._journal.agent.gate is None
         seconds = self._config.tuning.startup_timeout if closed else math.inf
-        patience = StartupPatience(seconds, time.monotonic())
-
-        def in_time(error: Exception) -> bool:
-            has_time = patience.has_time(time.monotonic(), answered=answered())
-            return isinstance(error, TemporaryError) and has_time
-
-        async for attempt in stamina.retry_context(on=in_time, attempts=None, timeout=None):
-            with attempt:
-                patience.attempt(time.monotonic())
-                return await step()
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        return await repeat(step, StartupPatience(seconds, time.monotonic()), answered)
 
     def _open_gate(self) -> None:
         gate = self._journal.agent.gate

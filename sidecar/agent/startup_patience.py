@@ -1,6 +1,15 @@
-"""How long a step before the gate is repeated while its store does not answer; the caller has the clock."""
+"""How long a step before the gate is repeated while its store does not answer."""
 
 from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from podferry.contract.errors import TemporaryError
+from podferry.sidecar.runtime.log_setup import log_retries
+
+T = TypeVar("T")
 
 
 class StartupPatience:
@@ -35,3 +44,29 @@ class StartupPatience:
             self._broke_off = True
             self._since = self._attempt_at = now
         return now + (now - self._attempt_at) - self._since <= self._seconds
+
+
+async def repeat(
+    step: Callable[[], Coroutine[Any, Any, T]], patience: StartupPatience, answered: Callable[[], bool]
+) -> T:
+    """Await `step()`, again with growing pauses while it raises `TemporaryError` and there is time."""
+
+    def in_time(error: Exception) -> bool:
+        has_time = patience.has_time(time.monotonic(), answered=answered())
+        return isinstance(error, TemporaryError) and has_time
+
+    try:
+        return await step()
+    except TemporaryError as error:
+        failure: TemporaryError | None = error
+    import stamina  # noqa: PLC0415 - most starts repeat nothing
+
+    log_retries()
+    async for attempt in stamina.retry_context(on=in_time, attempts=None, timeout=None):
+        with attempt:
+            if failure is not None:
+                first, failure = failure, None  # its traceback holds the data of the first attempt
+                raise first
+            patience.attempt(time.monotonic())
+            return await step()
+    raise AssertionError("unreachable: the last attempt returns or raises")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
-import stamina
 import structlog
-from stamina.instrumentation import RetryDetails
 
 from podferry.sidecar.runtime.log_options import LEVEL_VARIABLE, LEVELS, default_format
 from podferry.sidecar.runtime.log_text import text_renderer
 from podferry.sidecar.runtime.lossy_stream import LossyStream
 from podferry.sidecar.runtime.outages import Outages
+
+if TYPE_CHECKING:
+    from stamina.instrumentation import RetryDetails
 
 log = structlog.get_logger()
 outages = Outages()
@@ -31,6 +32,14 @@ def configure_logs(level: str = "info", log_format: str | None = None) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
         logger_factory=structlog.WriteLoggerFactory(file=cast(TextIO, LossyStream(sys.stderr))),
     )
+    if "stamina" in sys.modules:
+        log_retries()
+
+
+def log_retries() -> None:
+    """Have stamina log here what it repeats. Before, it need not be loaded: most starts repeat nothing."""
+    import stamina  # noqa: PLC0415
+
     stamina.instrumentation.set_on_retry_hooks([_log_retry])
 
 

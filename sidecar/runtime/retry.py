@@ -22,9 +22,10 @@ async def retry(
 
 
 def _configure_logs() -> None:
-    from podferry.sidecar.runtime.log_setup import configure_unless_done  # noqa: PLC0415 - loads much
+    from podferry.sidecar.runtime import log_setup  # noqa: PLC0415 - loads much
 
-    configure_unless_done()
+    log_setup.configure_unless_done()
+    log_setup.log_retries()
 
 
 prepare_logs.append(_configure_logs)
