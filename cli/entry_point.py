@@ -50,3 +50,7 @@ class _Platform(ModuleType):
     def system() -> str:
         """See `platform.system`."""
         return os.uname().sysname
+
+
+if __name__ == "__main__":
+    program()

@@ -20,6 +20,8 @@ KINDS: Mapping[str, tuple[str, str]] = {
 }
 MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
 WORKLOAD = "StatefulSet"
+KEPT_BY_SERVER = ("resourceVersion", "managedFields")
+"""Fields of the metadata that change with the status."""
 
 
 class Applied(NamedTuple):
@@ -67,14 +69,21 @@ def _apply(cluster: LiveCluster, document: Mapping[str, Any]) -> Applied:
             return Applied(kind, name, "created")
         except AlreadyExists:  # another one creates it at this moment: caches share the ClusterRole
             found = {}
-    if "deletionTimestamp" in found.get("metadata", {}):  # a change would have no effect
-        what = f"the {kind} {name} is being deleted, and something still uses it"
-        raise Refused.of(
-            what, scope(namespace) if namespace else "", "Delete the pods that mount it, also completed ones"
-        )
+    _refuse_deleted(found, document)
     action, body = f"patch {objects}", merge_patch(document)
     answer = cluster.request("PATCH", f"{collection}/{name}", action, headers=MERGE_PATCH, body=body)
-    return Applied(kind, name, "unchanged" if _version(json.loads(answer)) == _version(found) else "changed")
+    return Applied(kind, name, "unchanged" if _content(json.loads(answer)) == _content(found) else "changed")
+
+
+def _refuse_deleted(found: Json, document: Mapping[str, Any]) -> None:
+    """A change of an object that is being deleted would have no effect."""
+    if "deletionTimestamp" in found.get("metadata", {}):
+        metadata = document["metadata"]
+        what = f"the {document['kind']} {metadata['name']} is being deleted, and something still uses it"
+        remedy = (
+            "Try again when it is gone: a claim goes when the pods that mount it, ended or not, are deleted"
+        )
+        raise Refused.of(what, scope(metadata["namespace"]) if "namespace" in metadata else "", remedy)
 
 
 def _create(cluster: LiveCluster, collection: str, objects: str, document: Mapping[str, Any]) -> None:
@@ -87,5 +96,7 @@ def _create(cluster: LiveCluster, collection: str, objects: str, document: Mappi
         raise NotFound.of(f"the namespace {namespace} is missing", problem.measured, remedy) from error
 
 
-def _version(thing: Json) -> Any:
-    return thing.get("metadata", {}).get("resourceVersion")
+def _content(thing: Json) -> Json:
+    """What users write of an object: a controller may change its status at this moment."""
+    metadata = {key: value for key, value in thing.get("metadata", {}).items() if key not in KEPT_BY_SERVER}
+    return {**thing, "metadata": metadata, "status": None}

@@ -129,5 +129,5 @@ class Supervisor:
 
 def supervise(arguments: Sequence[str], listener: socket.socket, run: RunDirectory | None = None) -> int:
     """Run `podferry agent --worker ARGUMENTS…` until a signal or the end of a local run; the exit code."""
-    command = [sys.executable, "-m", "podferry.cli.main", "agent", "--worker", *arguments]
+    command = [sys.executable, "-m", "podferry.cli.entry_point", "agent", "--worker", *arguments]
     return Supervisor(command, listener, run).run()

@@ -194,7 +194,7 @@ def start_agent(
     def start() -> subprocess.Popen[bytes]:
         """A new supervisor, on the same listening socket."""
         return subprocess.Popen(
-            [sys.executable, "-m", "podferry.cli.main", "agent", *flags],
+            [sys.executable, "-m", "podferry.cli.entry_point", "agent", *flags],
             stdin=subprocess.DEVNULL,
             env={**os.environ, SPEC_VARIABLE: spec},
             pass_fds=[listener.fileno()],

@@ -39,7 +39,16 @@ def test_a_supervisor_loads_next_to_nothing():
 
 def test_an_agent_loads_what_its_data_needs_and_no_more():
     """The pod waits for its start."""
-    command = [sys.executable, "-X", "importtime", "-m", "podferry.cli.main", "agent", "--worker", "--help"]
+    command = [
+        sys.executable,
+        "-X",
+        "importtime",
+        "-m",
+        "podferry.cli.entry_point",
+        "agent",
+        "--worker",
+        "--help",
+    ]
     stderr = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     loaded = {line.rpartition("|")[2].strip() for line in stderr.splitlines()}
     assert "podferry.sidecar.agent.worker" in loaded
