@@ -197,12 +197,12 @@ def test_a_cache_is_created_changed_and_warmed_up_again(site: Site, namespace: N
     assert cache_verb(site, namespace, "warmup", "--timeout", "60") == whole
     assert set(applied(site, namespace, source).values()) == {"unchanged"}
     first = namespace.get("pod", f"{SERVICE}-0")["metadata"]["uid"]
-    changes = applied(site, namespace, source, "--max-rate", "50M")
+    changes = applied(site, namespace, source, "--max-rate", "50Mi")
     assert {name for name, outcome in changes.items() if outcome != "unchanged"} == {workload}
     assert cache_verb(site, namespace, "warmup", "--timeout", "60") == whole
     holder = namespace.get("pod", f"{SERVICE}-0")
     assert holder["metadata"]["uid"] != first
-    assert "--max-rate=50M" in holder["spec"]["containers"][0]["args"]
+    assert "--max-rate=50Mi" in holder["spec"]["containers"][0]["args"]
 
 
 def test_a_cache_is_cleared_warmed_up_and_deleted(site: Site, namespace: Namespace) -> None:
