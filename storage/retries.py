@@ -19,7 +19,10 @@ JITTER_SECONDS = 0.2
 
 
 async def retry_temporary(
-    operation: Callable[[], Awaitable[T]], attempts: int | None, seconds: float | None
+    operation: Callable[[], Awaitable[T]],
+    attempts: int | None,
+    seconds: float | None,
+    in_time: Callable[[Exception], bool] = lambda error: True,
 ) -> T:
     """Await `operation()`, again with growing pauses while it raises `TemporaryError`.
 
@@ -29,6 +32,7 @@ async def retry_temporary(
         operation: Is called for each attempt.
         attempts: At most; None for as many as there is time for.
         seconds: No attempt starts later; None for as long as there are attempts.
+        in_time: Whether there is time for another attempt after this error, if the caller counts it.
 
     Raises:
         TemporaryError: That of the last attempt.
@@ -45,7 +49,10 @@ async def retry_temporary(
         prepare()
     waits = {"wait_jitter": JITTER_SECONDS, "wait_max": MAX_PAUSE_SECONDS}
     async for attempt in stamina.retry_context(
-        on=TemporaryError, attempts=attempts, timeout=seconds, **waits
+        on=lambda error: isinstance(error, TemporaryError) and in_time(error),
+        attempts=attempts,
+        timeout=seconds,
+        **waits,
     ):
         with attempt:
             if failure is not None:

@@ -222,6 +222,8 @@ class HolderStage:
     async def plan(self, job: DatasetJob) -> PlannedDataset:
         """Plan what a job stages, next to what the other versions take."""
         planned = await job.plan()
+        if planned.sized.size_limit is None:  # the volume's free space counts
+            return planned
         others = await asyncio.to_thread(self.versions.files.other_bytes, job.staging.root)
         sized = msgspec.structs.replace(planned.sized, other_bytes=others)
         return msgspec.structs.replace(planned, sized=sized)

@@ -161,8 +161,8 @@ class Readers:
         self._failures.succeeded()
         if is_new and reader is not None:
             self._budget.give_back(address)
-        if is_new and reader is not None and reader.pod:  # who looks at the status has a new token each time
-            log.info("reader", namespace=reader.namespace, pod=reader.pod, node=reader.node)
+            if reader.pod:  # who looks at the status has a new token each time
+                log.info("reader", namespace=reader.namespace, pod=reader.pod, node=reader.node)
         return reader
 
     def _forget(self, now: float) -> None:

@@ -1,6 +1,6 @@
 """`podferry agent`, the parent process: binds the address and keeps the worker alive.
 
-It parses with argparse, and loads neither click nor msgspec nor pathlib: that would triple its start, which
+It parses with argparse, and loads neither click nor msgspec nor pathlib: that would double its start, which
 every pod waits for.
 """
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import click
 
 from podferry.cli.cache.cache_args import cache_args
-from podferry.cli.cache.live_caches import LiveCaches, no_cache, refuse_if_read
+from podferry.cli.cache.live_caches import LiveCaches, few_of, no_cache, refuse_if_read
 from podferry.cli.cache.live_objects import find_objects, remove_object, users_of_claims
 from podferry.cli.live_cluster import LiveCluster
-from podferry.contract.errors import Problem
+from podferry.contract.errors import AccessDenied, Problem
 from podferry.contract.quantity import count_of
 from podferry.sidecar.runtime.messages import print_problems
-
-MAX_NAMED = 5
-"""Of the pods that keep claims."""
 
 
 @click.command()
@@ -50,8 +49,11 @@ def delete(
         if not dry_run:
             remove_object(cluster, thing)
         click.echo(f"{thing} {'would be removed' if dry_run else 'removed'}")
-    users = [] if dry_run else list(users_of_claims(cluster, found))
+    users: list[str] = []
+    if not dry_run:
+        with suppress(AccessDenied):  # to list pods is a right that the removal does not need
+            users += users_of_claims(cluster, found)
     if users:
         what = f"{count_of(len(users), 'pod')}, ended or not, still keep claims of the cache from going"
         remedy = f"Delete them before you create {name} again"
-        print_problems([Problem(what, ", ".join(users[:MAX_NAMED]), remedy)], "yellow")
+        print_problems([Problem(what, few_of(users), remedy)], "yellow")

@@ -132,13 +132,18 @@ def no_cache(namespace: str | None, name: str | None) -> NotFound:
     return NotFound.of(f"there is no cache{f' {name}' if name else ''} in {where}", "", remedy)
 
 
+def few_of(pods: Sequence[str]) -> str:
+    """The first ones of many pods, for a message."""
+    return ", ".join(pods[:SHOWN_READERS]) + (", …" if len(pods) > SHOWN_READERS else "")
+
+
 def refuse_if_read(report: CacheReport) -> None:
     """Raise `Refused` while pods read from a cache; holders that do not respond are named."""
     for problem in dict.fromkeys(one.problem for one in report.holders if one.problem):
         print_message(problem, "yellow")
     readers = report.readers
     if readers:
-        shown = ", ".join(readers[:SHOWN_READERS]) + (", …" if len(readers) > SHOWN_READERS else "")
+        shown = few_of(readers)
         what = f"the cache is in use by {count_of(len(readers), 'pod')}"
         raise Refused.of(
             what, shown, "Wait until they have started, and those that share it have ended, or give --force"

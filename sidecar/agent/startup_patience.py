@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from podferry.contract.errors import TemporaryError
-from podferry.sidecar.runtime.log_setup import log_retries
+from podferry.storage.retries import retry_temporary
 
 T = TypeVar("T")
 
@@ -51,22 +50,11 @@ async def repeat(
 ) -> T:
     """Await `step()`, again with growing pauses while it raises `TemporaryError` and there is time."""
 
-    def in_time(error: Exception) -> bool:
-        has_time = patience.has_time(time.monotonic(), answered=answered())
-        return isinstance(error, TemporaryError) and has_time
+    def in_time(_: Exception) -> bool:
+        return patience.has_time(time.monotonic(), answered=answered())
 
-    try:
+    async def attempt() -> T:
+        patience.attempt(time.monotonic())
         return await step()
-    except TemporaryError as error:
-        failure: TemporaryError | None = error
-    import stamina  # noqa: PLC0415 - most starts repeat nothing
 
-    log_retries()
-    async for attempt in stamina.retry_context(on=in_time, attempts=None, timeout=None):
-        with attempt:
-            if failure is not None:
-                first, failure = failure, None  # its traceback holds the data of the first attempt
-                raise first
-            patience.attempt(time.monotonic())
-            return await step()
-    raise AssertionError("unreachable: the last attempt returns or raises")
+    return await retry_temporary(attempt, None, None, in_time)

@@ -32,15 +32,13 @@ def configure_logs(level: str = "info", log_format: str | None = None) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
         logger_factory=structlog.WriteLoggerFactory(file=cast(TextIO, LossyStream(sys.stderr))),
     )
-    if "stamina" in sys.modules:
-        log_retries()
+    log_retries()
 
 
 def log_retries() -> None:
-    """Have stamina log here what it repeats. Before, it need not be loaded: most starts repeat nothing."""
-    import stamina  # noqa: PLC0415
-
-    stamina.instrumentation.set_on_retry_hooks([_log_retry])
+    """Have stamina log here what it repeats, once it is loaded: most starts repeat nothing."""
+    if "stamina" in sys.modules:
+        sys.modules["stamina"].instrumentation.set_on_retry_hooks([_log_retry])
 
 
 def configure_unless_done() -> None:

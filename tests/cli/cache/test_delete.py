@@ -3,6 +3,7 @@ import yaml
 from podferry.cli.cache import live_caches
 from podferry.contract.cache_api import STATUS_PATH, HolderStatus
 from tests.cli.cache.conftest import say
+from tests.support.live_api import LiveApi
 
 REMOVED = [
     "service/podferry-cache-digits",
@@ -118,3 +119,18 @@ def test_pods_that_keep_its_claims_are_named(podferry, api):
     assert "1 pod, ended or not, still keep claims of the cache from going" in said.err
     assert "(team/train-0)" in said.err
     assert "before you create digits again" in said.err
+
+
+def test_who_may_not_list_pods_removes_all_the_same(podferry, api, monkeypatch):
+    words = ("--source", "s3://b/c", "--size", "1Gi", "--shared", "/var/lib/podferry", "--readers", "team")
+    for document in yaml.safe_load_all(podferry("cache", "create", "digits", *words).out):
+        api.add(document)
+    answer = LiveApi.answer
+
+    def refuse(self, method, url, *rest):
+        return (403, b"{}") if url.endswith("/team/pods") else answer(self, method, url, *rest)
+
+    monkeypatch.setattr(LiveApi, "answer", refuse)
+    said = podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig)
+    assert (said.code, said.err) == (0, "")
+    assert "persistentvolumeclaim/podferry-cache-digits removed" in said.out
