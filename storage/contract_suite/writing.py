@@ -35,6 +35,14 @@ async def test_of_many_creators_one_wins(store: Store) -> None:
     assert bytes(await store.read("a/one")) in [bytes([i]) * (i + 1) for i in winners]
 
 
+async def test_different_names_in_new_directories_are_created_at_once(store: Store) -> None:
+    """Writers that all need the same new directories do not get into each other's way."""
+    for number in range(6):
+        created = [f"{number}/{name}" for name in ("0", "new/1", "new/deeper/2", "new/deeper/still/3")]
+        await asyncio.gather(*(store.write(name, b"x", WriteMode.CREATE) for name in created))
+        assert sorted([entry.name async for entry in store.entries(str(number))]) == created
+
+
 async def test_a_chunked_body_arrives_in_order(store: Store) -> None:
     """A body of many chunks is one object with its chunks in order."""
     chunks = [bytes([i]) * (1 << 20) for i in range(12)]

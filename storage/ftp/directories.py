@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import errno
 import ftplib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from podferry.contract.errors import Corrupt, Unavailable
 from podferry.contract.manifest import Entry
@@ -20,6 +21,8 @@ from podferry.storage.ftp.session import UNKNOWN_COMMAND, FtpSession
 from podferry.storage.object_names import is_temporary, join
 from podferry.storage.timeouts_and_limits import MAX_LISTED
 from podferry.storage.walk import Directory
+
+T = TypeVar("T")
 
 
 def path_of(uri: Uri, name: str = "") -> str:
@@ -143,10 +146,21 @@ def endless(location: StoreLocation, name: str, measured: str) -> Corrupt:
 
 
 def _enter(session: FtpSession, path: str) -> None:
+    _asked(session, path, session.cwd, wanted="directory")
+
+
+def _asked(session: FtpSession, path: str, ask: Callable[[str], T], wanted: str = "file") -> T:
+    """Ask about a path; again if it seems to be denied: another session may just have created it."""
     try:
-        session.cwd(path)
+        return ask(path)
     except ftplib.error_perm as error:
-        raise explained(session, path, error, wanted="directory") from error
+        reason = explained(session, path, error, wanted)
+        if not isinstance(reason, PermissionError):
+            raise reason from error
+    try:
+        return ask(path)
+    except ftplib.error_perm as error:
+        raise reason from error
 
 
 def explained(session: FtpSession, path: str, error: ftplib.error_perm, wanted: str = "file") -> OSError:
@@ -180,10 +194,7 @@ def file_entry(session: FtpSession, path: str, name: str, size: int | None = Non
         if facts.kind == "directory":
             raise IsADirectoryError(errno.EISDIR, "a directory", path)
     if size is None:
-        try:
-            size = session.size(path)
-        except ftplib.error_perm as error:
-            raise explained(session, path, error) from error
+        size = _asked(session, path, session.size)
     if size is None or not 0 <= size < 10**MAX_DIGITS:
         raise ftplib.error_proto(f"213 without a size: {str(size)[:20]}")
     (time,) = session.times([path])
@@ -191,10 +202,7 @@ def file_entry(session: FtpSession, path: str, name: str, size: int | None = Non
 
 
 def _facts_of(session: FtpSession, path: str) -> Facts:
-    try:
-        lines = session.sendcmd(f"MLST {path}").splitlines()
-    except ftplib.error_perm as error:
-        raise explained(session, path, error) from error
+    lines = _asked(session, path, lambda path: session.sendcmd(f"MLST {path}")).splitlines()
     if len(lines) < 3:
         raise ftplib.error_proto(f"{lines[0][:100]}: MLST without facts")
     return read_facts(lines[1])
