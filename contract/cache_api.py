@@ -8,6 +8,9 @@ A holder has datasets for the pods near it, and serves them read-only.
                                     503 Refusal: it cannot be fetched, and why
     GET /v1/files/DIGEST/NAME       the file's bytes, NAME encoded; `Range` is honored
                                     404 Refusal: it does not have these bytes, or not yet
+    GET /v1/bundles/DIGEST/POSITIONS
+                                    many small files one after the other; see `podferry.contract.bundle`
+                                    404 Refusal: it does not have them, or they are too much for one response
     GET /v1/progress?uri=URI&log=ID&since=N&wait=S&holder=NAME&digest=D
                                     200 Progress: for other holders alone; responds after S seconds at most
                                     404 Refusal: it does not share this dataset
@@ -42,6 +45,7 @@ AUDIENCE = "podferry-cache"
 """Of the tokens that readers send."""
 DATASET_PATH = "/v1/dataset"
 FILES_PATH = "/v1/files"
+BUNDLES_PATH = "/v1/bundles"
 PROGRESS_PATH = "/v1/progress"
 REFRESH_PATH = "/v1/refresh"
 STATUS_PATH = "/v1/status"
@@ -89,11 +93,13 @@ class HeldDataset(msgspec.Struct, frozen=True):
     Attributes:
         manifest: Its files, as they were listed at the source.
         checksums: CRC-64/NVME of each file, in the manifest's order: computed when it was verified.
+        bundles: Whether the holder sends bundles of small files.
         format: Version of this document.
     """
 
     manifest: Manifest
     checksums: tuple[int, ...]
+    bundles: bool = False
     format: int = FORMAT
 
 
@@ -194,6 +200,11 @@ def dataset_path(uri: str, wait_seconds: float) -> str:
 def file_path(digest: str, name: str) -> str:
     """The path of a file of the dataset with this digest."""
     return f"{FILES_PATH}/{digest}/{quote(name)}"
+
+
+def bundle_path(digest: str, name: str) -> str:
+    """The path of a bundle of small files of the dataset with this digest."""
+    return f"{BUNDLES_PATH}/{digest}/{name}"
 
 
 def refresh_path(uri: str) -> str:

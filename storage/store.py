@@ -14,7 +14,7 @@ Callers never see a vendor's exception: `podferry.storage.errors.translate` turn
 from __future__ import annotations
 
 import enum
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
@@ -139,6 +139,25 @@ class Store(Protocol):
 
 Receive = Callable[[memoryview, int], object]
 """Takes bytes of a range and their position in it. The buffer is reused afterwards."""
+
+
+@runtime_checkable
+class BundlingStore(Protocol):
+    """A store that sends many small files in one response, if its request builder asks for a bundle.
+
+    See `podferry.contract.bundle`.
+    """
+
+    def position_of(self, entry: Entry) -> int | None:
+        """Where exactly this file is among those that can be bundled; None if it cannot."""
+
+    def bundle_of(self, positions: Sequence[int], size: int) -> Entry:
+        """What the request builder takes for the object that consists of these files, of `size` bytes in all.
+
+        Args:
+            positions: Ascending.
+            size: No more than a bundle may have.
+        """
 
 
 @runtime_checkable

@@ -16,14 +16,15 @@ from podferry.cache.holder.active_readers import ActiveReaders
 from podferry.cache.holder.file_response import SENDFILE_BYTES, send_file, sent_bytes
 from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.holder.readers import Readers, refusal_status, retry_seconds
-from podferry.cache.holder.small_files import HOLDER_FIELD, TOKEN_FIELD, SmallRequest, read_small
+from podferry.cache.holder.small_files import HOLDER_FIELD, TOKEN_FIELD, SmallRequest
+from podferry.cache.holder.small_reads import read_bundle, read_small
 from podferry.contract import cache_api
 from podferry.contract.cache_api import Asker, HolderStatus, Refusal
 from podferry.contract.errors import FerryError, Problem
 from podferry.contract.versioned_json import encode_json
 
 JSON = "application/json"
-READING = (cache_api.DATASET_PATH, cache_api.FILES_PATH)
+READING = (cache_api.DATASET_PATH, cache_api.FILES_PATH, cache_api.BUNDLES_PATH)
 """Where the paths of readers' requests begin."""
 OF_HOLDERS = (cache_api.PROGRESS_PATH, cache_api.REFRESH_PATH)
 """For holders, and for who may act as their account."""
@@ -53,6 +54,7 @@ class HolderServer:
         app = web.Application(middlewares=[self._authorize])
         app.router.add_get(cache_api.DATASET_PATH, self.dataset)
         app.router.add_get(f"{cache_api.FILES_PATH}/{{digest}}/{{name:.+}}", self.file)
+        app.router.add_get(f"{cache_api.BUNDLES_PATH}/{{digest}}/{{name}}", self.bundle)
         app.router.add_get(cache_api.PROGRESS_PATH, self.progress)
         app.router.add_post(cache_api.REFRESH_PATH, self.refresh)
         app.router.add_get(cache_api.STATUS_PATH, self.status)
@@ -146,8 +148,22 @@ class HolderServer:
             return response
         return _json(404, Refusal((Problem("the holder does not have this file", name),)))
 
+    async def bundle(self, request: web.Request) -> web.Response:
+        """Many small files; see `podferry.contract.bundle`."""
+        body = self._bundle(request.match_info["digest"], request.match_info["name"])
+        if body is None:
+            problem = Problem("the holder does not have these files, or they are too much for one response")
+            return _json(404, Refusal((problem,)))
+        self.served_bytes += len(body)
+        return web.Response(body=body)
+
+    def _bundle(self, digest: str, name: str) -> bytes | None:
+        found = (stage.versions.find(digest) for stage in self._stages)
+        version = next(filter(None, found), None)
+        return None if version is None else read_bundle(version, name)
+
     def small_file(self, request: SmallRequest, address: str) -> bytes | None:
-        """A small file for a reader that is known, or None if `file` is to answer."""
+        """A small file, or many, for a reader that is known; None if `file` or `bundle` is to answer."""
         reader, is_holder = address, True
         if self._readers is not None:
             known = self._readers.known(_authorization(request.fields))
@@ -155,6 +171,10 @@ class HolderServer:
                 return None
             reader, is_holder = f"{known.namespace}/{known.pod}", self._readers.is_holder(known)
         from_holder = is_holder and HOLDER_FIELD in request.fields
+        if request.is_bundle:
+            body = self._bundle(request.digest, request.name)
+            self._served(reader, body, is_holder=from_holder)
+            return body
         for stage in self._stages:
             found = stage.file(request.digest, request.name, for_holder=from_holder)
             if found is not None and found.entry.size < SENDFILE_BYTES:

@@ -1,14 +1,13 @@
 """Sends small files to readers on connections that ask for nothing else.
 
-A dataset of small files is one request for each of them. aiohttp takes longer over a request than the kernel
-does over the file, so requests as the fetch engine writes them are answered before aiohttp sees them. Any
-other request, such as one for a range or without a known token, hands its connection to aiohttp for good.
+aiohttp takes longer over a request than the kernel does over a small file, so requests for files and bundles
+as the fetch engine writes them are answered before aiohttp sees them. Any other request, such as one for a
+range or without a known token, hands its connection to aiohttp for good.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -21,8 +20,8 @@ from podferry.contract import cache_api
 
 MAX_REQUEST_BYTES = 8192
 REQUEST = re.compile(
-    rb"GET %b/([^/\s?#]+)/([^\s?#]+) HTTP/1\.1\r\n((?:[A-Za-z-]+: [^\r\n]*\r\n)+)\r\n"
-    % cache_api.FILES_PATH.encode()
+    rb"GET (%b|%b)/([^/\s?#]+)/([^\s?#]+) HTTP/1\.1\r\n((?:[A-Za-z-]+: [^\r\n]*\r\n)+)\r\n"
+    % (cache_api.FILES_PATH.encode(), cache_api.BUNDLES_PATH.encode())
 )
 TOKEN_FIELD, HOLDER_FIELD = cache_api.TOKEN_HEADER.lower(), cache_api.HOLDER_HEADER.lower()
 USUAL_FIELDS = ("host", "user-agent", "accept", "accept-encoding", "authorization")
@@ -31,34 +30,37 @@ KNOWN_FIELDS = frozenset((*USUAL_FIELDS, TOKEN_FIELD, HOLDER_FIELD))
 
 
 class SmallRequest(NamedTuple):
-    """A request for a complete file.
+    """A request for a complete file, or for a bundle of them.
 
     Attributes:
         digest: Of the manifest.
-        name: The file's.
+        name: The file's, or the bundle's.
         fields: Its header, by the names in lower case.
+        is_bundle: Whether it is for a bundle.
     """
 
     digest: str
     name: str
     fields: Mapping[str, str]
+    is_bundle: bool = False
 
 
 def small_request(data: bytes) -> SmallRequest | None:
-    """Exactly one request for a complete file, or None for anything else."""
+    """Exactly one request for complete files, or None for anything else."""
     found = REQUEST.fullmatch(data) if len(data) <= MAX_REQUEST_BYTES else None
     if found is None or not data.isascii():
         return None
-    digest, name, header = (part.decode("ascii") for part in found.groups())
+    path, digest, name, header = (part.decode("ascii") for part in found.groups())
     lines = [line.partition(": ") for line in header.splitlines()]
     fields = {field.lower(): value for field, _, value in lines}
     if len(fields) != len(lines) or "host" not in fields or not fields.keys() <= KNOWN_FIELDS:
         return None
-    return SmallRequest(digest, unquote(name) if "%" in name else name, fields)
+    is_bundle = path == cache_api.BUNDLES_PATH
+    return SmallRequest(digest, unquote(name) if "%" in name else name, fields, is_bundle)
 
 
 def response_of(body: bytes) -> bytes:
-    """A complete response with a file."""
+    """A complete response with files."""
     head = (
         f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nAccept-Ranges: bytes\r\n"
         f"Content-Type: application/octet-stream\r\nDate: {rfc822_formatted_time()}\r\n\r\n"
@@ -66,21 +68,8 @@ def response_of(body: bytes) -> bytes:
     return head.encode("ascii") + body
 
 
-def read_small(path: os.PathLike[str], size: int) -> bytes | None:
-    """A file of this size, or None if it is gone or has another one."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return None
-    try:
-        body = os.read(descriptor, size + 1)
-    finally:
-        os.close(descriptor)
-    return body if len(body) == size else None
-
-
 Answer = Callable[[SmallRequest, str], bytes | None]
-"""The file that a request asks for, by the reader's address; None if aiohttp is to answer."""
+"""The bytes that a request asks for, by the reader's address; None if aiohttp is to answer."""
 
 
 class SmallFiles(asyncio.Protocol):

@@ -56,6 +56,7 @@ class HeldFile(NamedTuple):
 
 async def version_of(document: HeldDataset, root: Path) -> Version:
     """A version with all files of a document."""
+    document = msgspec.structs.replace(document, bundles=True)
     body = await asyncio.to_thread(encode_json, document)
     return Version(document, body, {entry.name: entry for entry in document.manifest.entries}, root)
 

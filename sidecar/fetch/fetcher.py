@@ -12,6 +12,7 @@ from typing import Any
 
 from podferry.contract.errors import TemporaryError
 from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.fetch.bundles import single_jobs
 from podferry.sidecar.fetch.fallback_client import RetryingReader
 from podferry.sidecar.fetch.file_assembler import FileAssembler
 from podferry.sidecar.fetch.job_queue import JobQueue
@@ -27,7 +28,7 @@ from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.http.response_head import UnexpectedResponse
 from podferry.storage.request_builder import RequestBuilder
-from podferry.storage.store import StreamingStore
+from podferry.storage.store import BundlingStore, StreamingStore
 
 
 class Fetcher:
@@ -71,8 +72,10 @@ class Fetcher:
         )
         streams = source.store if isinstance(source.store, StreamingStore) else None
         self._streams = streams
-        self._runs = range_runs(self._files.jobs, streams.stream_bytes if streams is not None else 0)
-        self._pools = PoolRunner(plan, self._files.sink, settings, counters)
+        single = (one for job in self._files.jobs for one in single_jobs(job))
+        self._runs = range_runs(single, streams.stream_bytes if streams is not None else 0)
+        bundles = isinstance(source.store, BundlingStore)
+        self._pools = PoolRunner(plan, self._files.sink, settings, counters, bundles=bundles)
 
     async def run(self) -> None:
         """Fetch everything; the stage is complete on return. A failure stops everything.
@@ -112,8 +115,9 @@ class Fetcher:
         self._fallback.put_nowait(None)
 
     def _fall_back(self, job: Any, reason: UnexpectedResponse) -> None:
-        self._counters.why = f"{job.entry.name}: {reason}"
-        self._fallback.put_nowait(job)
+        for one in single_jobs(job):
+            self._counters.why = f"{one.entry.name}: {reason}"
+            self._fallback.put_nowait(one)
 
     # With the store's own client.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 
+from podferry.sidecar.fetch.bundles import BundledFiles, BundleJob
 from podferry.sidecar.fetch.fallback_client import MIN_THREAD_BYTES
 from podferry.sidecar.fetch.multirange_file import RangedFile
 from podferry.sidecar.fetch.partial_file import PartialFile, WrittenRange
@@ -14,6 +15,7 @@ from podferry.sidecar.fetch.source import FetchSource, Progress
 from podferry.sidecar.staging.stage_writer import StageWriter
 from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.checksum.checksums import Checksum
+from podferry.storage.store import BundlingStore
 
 
 class FileAssembler:
@@ -27,7 +29,8 @@ class FileAssembler:
 
     Attributes:
         sink: Where the jobs write.
-        jobs: The plan's jobs, file by file, without ranges that an earlier start has written. Shared.
+        jobs: The plan's jobs, file by file, without ranges that an earlier start has written; small files in
+            bundles if the store has them. Shared.
     """
 
     def __init__(
@@ -47,6 +50,8 @@ class FileAssembler:
         self.sink = ChunkSink(stage, verify, ranges_have_checksum, self._file_written, self._range_written)
         self._ranged: dict[int, RangedFile] = {}
         self._checksums: dict[int, Checksum] = {}
+        bundling = source.store if isinstance(source.store, BundlingStore) else None
+        self._bundled = None if bundling is None or builder is None else BundledFiles(bundling)
         self.jobs = self._make_jobs()
 
     def head_jobs(self) -> list[HeadJob]:
@@ -59,20 +64,29 @@ class FileAssembler:
         """Set the checksums that head jobs have fetched. Call it before the first of `jobs` is taken."""
         self._checksums = {head.number: head.checksum for head in heads if head.checksum is not None}
 
-    def _make_jobs(self) -> Iterator[Job]:
+    def _make_jobs(self) -> Iterator[Job | BundleJob]:
         for span in self._plan.ranges():
             file = self._plan.files[span.file]
             if not span.length:
                 self._stage.write_small(span.file, memoryview(b""), file)
                 self._count_file(0)
             elif not self._plan.is_large(span.file):
-                entry, checksum = self._source.object_of(file), self._source.checksum_of(file)
-                yield ObjectJob(span.file, entry, file, self.sink, checksum)
+                if self._bundled is None or not self._bundled.add(span.file, self._source.object_of(file)):
+                    yield self._object_job(span.file)
             else:
                 ranged = self._ranged_file(span)
                 if ranged is not None and span.start not in ranged.partial.written:
                     entry, path = self._source.object_of(file), ranged.partial.path
                     yield RangeJob(span.file, entry, span.start, span.length, path, ranged.kind, self.sink)
+
+        if self._bundled is not None:
+            yield from self._bundled.jobs(self._object_job)
+
+    def _object_job(self, number: int) -> ObjectJob:
+        """The job of a small file, by its number in the plan."""
+        file = self._plan.files[number]
+        entry, checksum = self._source.object_of(file), self._source.checksum_of(file)
+        return ObjectJob(number, entry, file, self.sink, checksum)
 
     def _ranged_file(self, span: FileRange) -> RangedFile | None:
         """The file of a range, opened with its first one; None if it is already complete."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from podferry.contract.bundle import MAX_BYTES
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.job_queue import JobQueue
 from podferry.sidecar.fetch.plan import FetchPlan
@@ -50,13 +51,20 @@ class PoolRunner:
         plan, settings: Determine how many workers and connections to use.
         sink: Where the jobs write.
         counters: Updated as bytes arrive.
+        bundles: Whether small files may arrive in bundles.
     """
 
     def __init__(
-        self, plan: FetchPlan, sink: ChunkSink, settings: PrefetchSettings, counters: TransferCounters
+        self,
+        plan: FetchPlan,
+        sink: ChunkSink,
+        settings: PrefetchSettings,
+        counters: TransferCounters,
+        *,
+        bundles: bool = False,
     ) -> None:
         self._plan, self._sink, self._settings, self._counters = plan, sink, settings, counters
-        largest = max((file.size for file in plan.files), default=0)
+        largest = MAX_BYTES if bundles else max((file.size for file in plan.files), default=0)
         connection_bytes = min(BUFFER_BYTES, max(largest, MIN_CONNECTION_BYTES))
         # Half of the bytes in flight: the other half is the fallback's.
         self._max_connections = min(MAX_CONNECTIONS, max(1, settings.buffer_bytes // 2 // connection_bytes))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from functools import cached_property
 
 from msgspec.structs import replace
 
-from podferry.contract.cache_api import HeldDataset, file_path
+from podferry.contract.bundle import bundle_name
+from podferry.contract.cache_api import HeldDataset, bundle_path, file_path
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.checksum.checksums import DIGEST_BYTES, Checksum, ChecksumKind, matches
@@ -17,7 +18,9 @@ from podferry.storage.network.settings import DIRECT
 from podferry.storage.request_builder import RequestBuilder, request_address
 from podferry.storage.store import Body, Store, WriteMode
 
-NOT_HELD: tuple[Entry | None, int] = None, 0
+NOT_HELD: tuple[Entry | None, int, int] = None, 0, 0
+BUNDLE = "/"
+"""What the name of a bundle begins with in a request, and that of no file."""
 
 
 class HolderStore:
@@ -35,8 +38,9 @@ class HolderStore:
 
     def __init__(self, origin: Store, client: HolderClient, held: HeldDataset) -> None:
         self.origin, self._client, self._digest = origin, client, held.manifest.digest
-        checked = zip(held.manifest.entries, held.checksums, strict=True)
-        self._held = {entry.name: (entry, checksum) for entry, checksum in checked}
+        self._bundles = held.bundles
+        checked = enumerate(zip(held.manifest.entries, held.checksums, strict=True))
+        self._held = {entry.name: (entry, checksum, number) for number, (entry, checksum) in checked}
 
     @property
     def uri(self) -> Uri:
@@ -50,9 +54,18 @@ class HolderStore:
 
     def checksum_of(self, entry: Entry) -> Checksum | None:
         """What the holder has computed of this version of a file, or None if it does not have it."""
-        known, value = self._held.get(entry.name, NOT_HELD)
+        known, value, _ = self._held.get(entry.name, NOT_HELD)
         kind = ChecksumKind.CRC64NVME
         return Checksum(kind, value.to_bytes(DIGEST_BYTES[kind], "big")) if known == entry else None
+
+    def position_of(self, entry: Entry) -> int | None:
+        """See `BundlingStore.position_of`: in the holder's manifest."""
+        known, _, position = self._held.get(entry.name, NOT_HELD)
+        return position if self._bundles and known == entry else None
+
+    def bundle_of(self, positions: Sequence[int], size: int) -> Entry:
+        """See `BundlingStore.bundle_of`."""
+        return Entry(BUNDLE + bundle_name(positions), size)
 
     @cached_property
     def request_builder(self) -> RequestBuilder | None:
@@ -64,7 +77,7 @@ class HolderStore:
         above, digest, token = address.path, self._digest, self._client.header_lines
         plain = PlainRequest(
             address,
-            lambda name: above + file_path(digest, name),
+            lambda name: above + _path(digest, name),
             self.header_lines,
             matches=False,
             token=token,
@@ -75,7 +88,7 @@ class HolderStore:
         self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
     ) -> memoryview:
         """See `Store.read`."""
-        entry, _ = self._held.get(name, NOT_HELD)
+        entry, _, _ = self._held.get(name, NOT_HELD)
         if entry is not None and tag in {"", entry.tag} and size in {None, entry.size}:
             wanted = entry.size - start if length is None else length
             data = await self._client.read(self._digest, name, start, wanted) if wanted > 0 else None
@@ -112,3 +125,9 @@ class HolderStore:
         """See `Store.close`."""
         await self._client.close()
         await self.origin.close()
+
+
+def _path(digest: str, name: str) -> str:
+    """The path of a file, or of a bundle."""
+    is_bundle = name.startswith(BUNDLE)
+    return bundle_path(digest, name.removeprefix(BUNDLE)) if is_bundle else file_path(digest, name)

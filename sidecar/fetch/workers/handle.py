@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from types import NoneType
 
+from podferry.sidecar.fetch.bundles import BundleJob
 from podferry.sidecar.fetch.job_queue import BATCH_BYTES, BATCH_JOBS, JobQueue
 from podferry.sidecar.fetch.sinks import ChunkSink, Job, ObjectJob, RangeJob
 from podferry.sidecar.fetch.workers import processes
 from podferry.sidecar.fetch.workers.protocol import (
+    BundleMessage,
     JobBatch,
     JobMessage,
     JobResult,
@@ -74,9 +76,12 @@ class WorkerHandle:
         start = (str(stage.root), stage.file_mode, sink.verify, sink.ranges_have_checksum)
         write_message(writer, StartMessage(self._queue.origin, *start, self._max_connections))
         while batch := await self._queue.next_batch():
+            bundles = [job for job in batch if isinstance(job, BundleJob)]
             jobs = [job for job in batch if isinstance(job, ObjectJob | RangeJob)]
-            self._pending |= {(job.number, job.start): job for job in jobs}
-            write_message(writer, JobBatch([self._message(job) for job in jobs]))
+            single = [*jobs, *(file for bundle in bundles for file in bundle.files)]
+            self._pending |= {(job.number, job.start): job for job in single}
+            messages = [self._message(job, self._queue.request(job)) for job in jobs]
+            write_message(writer, JobBatch(messages, [self._bundle(bundle) for bundle in bundles]))
             await writer.drain()
             self._not_full.clear()
             if self._is_full:
@@ -89,8 +94,11 @@ class WorkerHandle:
         pending_bytes = sum(job.length for job in self._pending.values())
         return len(self._pending) >= MAX_PENDING_JOBS or (busy and pending_bytes >= MAX_PENDING_BYTES)
 
-    def _message(self, job: Job) -> JobMessage:
-        request = self._queue.request(job)
+    def _bundle(self, bundle: BundleJob) -> BundleMessage:
+        files = [self._message(job) for job in bundle.files]
+        return BundleMessage(bundle.entry, files, self._queue.request(bundle))
+
+    def _message(self, job: Job, request: bytes = b"") -> JobMessage:
         if isinstance(job, ObjectJob):
             name = job.file.name
             return JobMessage(job.number, job.entry, name, 0, job.length, "", None, job.checksum, request)

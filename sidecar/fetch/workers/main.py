@@ -10,15 +10,17 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from podferry.contract.manifest import Entry
+from podferry.sidecar.fetch.bundles import BundleJob, single_jobs
 from podferry.sidecar.fetch.partial_file import WrittenRange
 from podferry.sidecar.fetch.sinks import ChunkSink, ObjectJob, RangeJob
 from podferry.sidecar.fetch.workers.protocol import (
+    BundleMessage,
     JobBatch,
     JobMessage,
     JobResult,
@@ -35,6 +37,16 @@ from podferry.storage.http.response_head import UnexpectedResponse
 
 REPORT_SECONDS = 0.02
 """Between reports: the agent's progress and its next batch wait for them."""
+
+
+class RequestedBundle(BundleJob):
+    """A bundle with its request, which has no number."""
+
+    __slots__ = ("request",)
+
+    def __init__(self, entry: Entry, files: Iterable[ObjectJob], request: bytes) -> None:
+        super().__init__(entry, files)
+        self.request = request
 
 
 class RemoteJobs:
@@ -55,25 +67,31 @@ class RemoteJobs:
         # A pool that gives up cancels this, perhaps within a frame: the next call gets the complete frame.
         self._reading = self._reading or asyncio.ensure_future(read_message(self._reader, JobBatch))
         with suppress(asyncio.IncompleteReadError):
-            jobs = (await asyncio.shield(self._reading)).jobs
+            batch = await asyncio.shield(self._reading)
             self._reading = None
-            self._requests |= {(job.number, job.start): job.request for job in jobs}
-            return [self._job(job) for job in jobs]
+            self._requests |= {(job.number, job.start): job.request for job in batch.jobs}
+            return [*map(self._job, batch.jobs), *map(self._bundle, batch.bundles)]
         return ()
+
+    def _bundle(self, bundle: BundleMessage) -> RequestedBundle:
+        return RequestedBundle(bundle.entry, map(self._object_job, bundle.files), bundle.request)
+
+    def _object_job(self, job: JobMessage) -> ObjectJob:
+        return ObjectJob(job.number, job.entry, Entry(job.file, job.entry.size), self._sink, job.checksum)
 
     def _job(self, job: JobMessage) -> ObjectJob | RangeJob:
         if not job.path:
-            file = Entry(job.file, job.entry.size)
-            return ObjectJob(job.number, job.entry, file, self._sink, job.checksum)
+            return self._object_job(job)
         return RangeJob(job.number, job.entry, job.start, job.length, Path(job.path), job.kind, self._sink)
 
     def request(self, job: Any) -> bytes:
         """See `JobSource.request`."""
-        return self._requests[job.number, job.start]
+        return job.request if isinstance(job, RequestedBundle) else self._requests[job.number, job.start]
 
     def fall_back(self, job: Any, reason: UnexpectedResponse) -> None:
         """See `JobSource.fall_back`."""
-        self._done(JobResult(job.number, job.start, None, job.checksum, str(reason)))
+        for one in single_jobs(job):
+            self._done(JobResult(one.number, one.start, None, one.checksum, str(reason)))
 
     async def refuse_rest(self, report: Callable[[], None]) -> None:
         """Return what the agent still sends: the pool has given up."""
@@ -89,7 +107,7 @@ class RemoteJobs:
         self._done(JobResult(job.number, job.start, written, job.checksum))
 
     def _done(self, result: JobResult) -> None:
-        del self._requests[result.number, result.start]
+        self._requests.pop((result.number, result.start), None)  # files of a bundle have none
         self.results.append(result)
 
 

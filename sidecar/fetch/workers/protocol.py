@@ -65,6 +65,20 @@ class JobMessage(msgspec.Struct, frozen=True, array_like=True):
     request: bytes
 
 
+class BundleMessage(msgspec.Struct, frozen=True, array_like=True):
+    """Files that arrive together.
+
+    Attributes:
+        entry: What the request is for.
+        files: Jobs without requests of their own.
+        request: What to send.
+    """
+
+    entry: Entry
+    files: list[JobMessage]
+    request: bytes
+
+
 class JobResult(msgspec.Struct, frozen=True, array_like=True):
     """The end of a job.
 
@@ -105,6 +119,7 @@ class JobBatch(msgspec.Struct, frozen=True):
     """Jobs; an empty batch is the last."""
 
     jobs: list[JobMessage]
+    bundles: list[BundleMessage] = []
 
 
 def write_message(writer: asyncio.StreamWriter, message: msgspec.Struct) -> None:

@@ -6,8 +6,8 @@ import pytest
 from podferry.cache.holder.holder import run_holder
 from podferry.cache.holder.readers import Readers
 from podferry.cache.holder.server import HolderServer
-from podferry.cache.holder.small_files import read_small, response_of, small_request
-from podferry.contract.cache_api import HOLDER_HEADER, TOKEN_HEADER, Holder, file_path
+from podferry.cache.holder.small_files import response_of, small_request
+from podferry.contract.cache_api import HOLDER_HEADER, TOKEN_HEADER, Holder, bundle_path, file_path
 from podferry.storage.holder.client import HolderClient
 from tests.support.holder_site import holder_stage
 
@@ -46,12 +46,10 @@ def test_anything_else_is_left_to_aiohttp(data):
     assert small_request(data) is None
 
 
-def test_a_file_of_another_size_is_not_sent(tmp_path):
-    (tmp_path / "file").write_bytes(b"abc")
-    assert read_small(tmp_path / "file", 3) == b"abc"
-    assert read_small(tmp_path / "file", 2) is None
-    assert read_small(tmp_path / "file", 4) is None
-    assert read_small(tmp_path / "gone", 3) is None
+def test_a_request_for_a_bundle_is_known():
+    found = small_request(request("/v1/bundles/d1/0-7,9"))
+    assert (found.digest, found.name, found.is_bundle) == ("d1", "0-7,9", True)
+    assert not small_request(request()).is_bundle
 
 
 @pytest.fixture
@@ -85,6 +83,19 @@ async def test_a_connection_goes_to_aiohttp_with_its_first_other_request(content
     assert await ask(reader, writer, request(path)) == one
     assert await ask(reader, writer, request(file_path(digest, "gone")))  # aiohttp's from here on
     assert await ask(reader, writer, request(path)) == one
+    writer.close()
+    await writer.wait_closed()
+
+
+async def test_a_bundle_is_sent_at_once_and_by_aiohttp(content, holder):
+    digest, port = holder
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    both = content.objects["d/a/1"] + content.objects["d/a/2"]
+    assert await ask(reader, writer, request(bundle_path(digest, "0-1"))) == (b"200", both)
+    status, body = await ask(reader, writer, request(bundle_path(digest, "0-9")))
+    assert (status, b"too much" in body) == (b"404", True)
+    assert await ask(reader, writer, request(bundle_path(digest, "0-1"))) == (b"200", both)  # aiohttp's now
+    assert (await ask(reader, writer, request(bundle_path("other", "0"))))[0] == b"404"
     writer.close()
     await writer.wait_closed()
 
@@ -130,7 +141,11 @@ async def test_a_token_that_is_not_known_is_left_to_aiohttp(content, tmp_path):
     await readers.check("Bearer good")
     assert server.small_file(known, "here") == content.objects["d/a/1"]
     assert server.small_file(unknown, "here") is None
-    assert (server.served_bytes, asked) == (len(content.objects["d/a/1"]), ["good"])
+    path = bundle_path(digest, "0")
+    known, unknown = (small_request(request(path, f"{header}{token}\r\n")) for token in ("good", "bad"))
+    assert server.small_file(known, "here") == content.objects["d/a/1"]
+    assert server.small_file(unknown, "here") is None
+    assert (server.served_bytes, asked) == (2 * len(content.objects["d/a/1"]), ["good"])
     await stage.close()
 
 

@@ -99,3 +99,22 @@ async def test_everything_else_is_the_origins(site, content):
     await store.delete(["c"])
     assert "d/c" not in content.objects
     assert (store.uri, store.exclusive_create) == (content.uri, MemoryStore(content.uri).exclusive_create)
+
+
+async def test_bundles_are_named_by_positions_in_the_manifest(site):
+    store, stage = site
+    manifest = stage.complete.document.manifest
+    assert [store.position_of(entry) for entry in manifest.entries] == list(range(manifest.files))
+    assert store.position_of(Entry("a/2", 3, "other")) is None
+    bundle = store.bundle_of([0, 1], 6)
+    request = store.request_builder.build(bundle, 0, 6)
+    assert request.startswith(f"GET /v1/bundles/{manifest.digest}/0-1 HTTP/1.1\r\n".encode())
+    assert b"Range" not in request
+
+
+async def test_a_holder_that_does_not_say_that_it_has_bundles_is_not_asked_for_them(site):
+    store, stage = site
+    held = stage.complete.document
+    earlier = HolderStore(store.origin, store._client, HeldDataset(held.manifest, held.checksums))
+    assert held.bundles
+    assert earlier.position_of(held.manifest.entries[0]) is None
