@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Self
 
 import msgspec
 
 from podferry.contract.errors import Problem
+from podferry.contract.manifest import Manifest
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, DatasetSpec, Medium, Unpack
+from podferry.contract.tmpfs_cost import allocated_bytes
 
 
 class ListedSize(msgspec.Struct, frozen=True):
-    """The size of this pod's part of a dataset, from a listing."""
+    """The size of this pod's part of a dataset, from a listing.
+
+    Attributes:
+        bytes: Of its files.
+        files: How many.
+        allocated: What they take of a volume, in whole pages.
+    """
 
     bytes: int
     files: int
+    allocated: int
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> Self:
+        """That of the files of a manifest."""
+        allocated = allocated_bytes(entry.size for entry in manifest.entries)
+        return cls(manifest.bytes, manifest.files, allocated)
 
 
 class DatasetVolume(msgspec.Struct, frozen=True):

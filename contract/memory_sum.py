@@ -23,7 +23,7 @@ from podferry.contract.dataset_volume import (
 from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, DatasetSpec, FerrySpec, Medium
-from podferry.contract.tmpfs_cost import KERNEL_BYTES_PER_FILE, max_charged_bytes
+from podferry.contract.tmpfs_cost import KERNEL_BYTES_PER_FILE, max_allocated_bytes
 
 MIB = 1024**2
 NONE_LISTED: Mapping[str, ListedSize] = MappingProxyType({})
@@ -238,10 +238,10 @@ def dataset_volume_of(
     if dataset.size is not None:
         why = PREFIX + dataset.key("dataset-size")
         return DatasetVolume(dataset.name, dataset.medium, _round(dataset.size), files, why)
-    need = max_charged_bytes(size or 0, count)
+    need = max_allocated_bytes(size or 0, count) if listed is None else listed.allocated
     slack = max(-(-need * SLACK_PERCENT // 100), MIN_SLACK_BYTES)
-    charged = f"{described_size(dataset, listed)} are charged up to {format_bytes(need)}"
-    why = f"{charged}; {format_bytes(slack)} of slack"
+    taken = f"{'up to ' if listed is None else ''}{format_bytes(need)} in whole pages"
+    why = f"{described_size(dataset, listed)} take {taken}; {format_bytes(slack)} of slack"
     return DatasetVolume(dataset.name, dataset.medium, _round(need + slack), files, why)
 
 

@@ -20,7 +20,7 @@ def allocated_bytes(sizes: Iterable[int], page_bytes: int = PAGE_BYTES) -> int:
     return sum(-(-size // page_bytes) * page_bytes for size in sizes)
 
 
-def max_charged_bytes(total: int, files: int) -> int:
-    """The most that `files` files of `total` bytes can be charged: each ends in a partial page."""
+def max_allocated_bytes(total: int, files: int) -> int:
+    """The most that `files` files of `total` bytes can take of their volume: each ends in a partial page."""
     count = max(files, 1) if total else files
-    return total + count * (PAGE_BYTES - 1 + KERNEL_BYTES_PER_FILE)
+    return total + count * (PAGE_BYTES - 1)

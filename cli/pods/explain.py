@@ -159,7 +159,7 @@ async def _listed_size(dataset: DatasetSpec, config: StoreConfig) -> ListedSize:
     await selected.store.close()
     check_frozen(reference, selected.frozen)
     part = shard_manifest(selected.manifest, dataset.shard)
-    return ListedSize(part.bytes, part.files)
+    return ListedSize.of(part)
 
 
 def _problems(explanations: Sequence[Explanation]) -> Iterator[Problem]:

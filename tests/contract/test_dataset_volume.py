@@ -16,10 +16,10 @@ SIZED = "s3://b/d#bytes=1000&files=10"
     ("dataset", "listed", "expected"),
     [
         (DatasetSpec(SIZED), None, (1000, 10, "1000 B in 10 files")),
-        (DatasetSpec(SIZED), ListedSize(2048, 1234), (2048, 1234, "2.0 KiB in 1,234 files")),
+        (DatasetSpec(SIZED), ListedSize(2048, 1234, 4096), (2048, 1234, "2.0 KiB in 1,234 files")),
         (DatasetSpec("s3://b/d#bytes=7"), None, (7, None, "7 B in 0 files")),
         (DatasetSpec(SIZED, shard=Shard(2, 3)), None, (334, 4, "an even shard of 3, 334 B in 4 files,")),
-        (DatasetSpec(SIZED, shard=Shard(2, 3)), ListedSize(5, 1), (5, 1, "5 B in 1 files")),
+        (DatasetSpec(SIZED, shard=Shard(2, 3)), ListedSize(5, 1, 4096), (5, 1, "5 B in 1 files")),
     ],
 )
 def test_a_listing_counts_before_the_reference(
@@ -37,12 +37,12 @@ def test_an_unknown_size_is_not_zero() -> None:
     [
         (DatasetSpec("s3://b/d", size=5), None, None),
         (DatasetSpec(SIZED), None, None),
-        (DatasetSpec("s3://b/d"), ListedSize(1, 1), None),
+        (DatasetSpec("s3://b/d"), ListedSize(1, 1, 4096), None),
         (DatasetSpec("s3://b/d"), None, "Set podferry.io/dataset-size, or use the reference"),
         (DatasetSpec("s3://b/d", name="more"), None, "Set podferry.io/dataset-size.more, or use"),
         (
             DatasetSpec(SIZED, unpack=Unpack.ALWAYS),
-            ListedSize(1, 1),
+            ListedSize(1, 1, 4096),
             "Set podferry.io/dataset-size to the bytes of the unpacked files",
         ),
         (DatasetSpec(SIZED, unpack=Unpack.ALWAYS, size=5), None, None),

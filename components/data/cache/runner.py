@@ -110,7 +110,7 @@ def plan_cache(request: CacheRequest, endpoint: str = "", region: str = "", repo
         request.reference, selection, step_store_config(endpoint, region), dataset.unpack
     )
     part = _largest_part(manifest, request.shards)
-    needed = memory_sum(spec, {"": ListedSize(part.bytes, part.files)})
+    needed = memory_sum(spec, {"": ListedSize.of(part)})
     described, rows = _describe(manifest, part, request.shards), _rows(needed, train_bytes)
     print_memory(described, rows)
     problems = list(_fit_problems(part, needed, train_bytes, limit_bytes))

@@ -108,7 +108,7 @@ def freeze_dataset(
     frozen, manifest = list_frozen(uri, selection, step_store_config(endpoint, region))
     reference = str(reference_to(frozen, selection.include, selection.exclude))
     dataset = DatasetSpec(reference, include=selection.include, exclude=selection.exclude)
-    needed = memory_sum(FerrySpec((dataset,)), {"": ListedSize(manifest.bytes, manifest.files)})
+    needed = memory_sum(FerrySpec((dataset,)), {"": ListedSize.of(manifest)})
     print_memory(reference, needed.rows())
     problems = [] if volume is None else volume_problems(manifest, volume, "fits")
     listed = f"{count_of(manifest.files, 'file')} of {format_bytes(manifest.bytes)}"
