@@ -32,6 +32,7 @@ class SharedFetch:
         self._log: FileLog | None = None
         self._staging: StagingDir | None = None
         self._listed = asyncio.Event()
+        self._computed_of, self._computed = "", dict[str, int]()
 
     async def fetch(self, planned: PlannedDataset, directory: Path) -> None:
         """Fetch a version; raises as `PlannedDataset.fetch`.
@@ -41,6 +42,9 @@ class SharedFetch:
             directory: Of its records.
         """
         if self._peers is None:
+            if self._computed_of != planned.manifest.digest:
+                self._computed_of, self._computed = planned.manifest.digest, {}
+            planned.job.staging.checksums = self._computed
             await planned.fetch()
             return
         staging, manifest = planned.job.staging, planned.manifest
@@ -59,9 +63,12 @@ class SharedFetch:
         self._listed.set()
 
     def checksums(self, digest: str) -> Mapping[str, int]:
-        """CRC-64/NVME of the files of a version that are known, by name."""
-        is_last = self._log is not None and self._log.manifest.digest == digest
-        return self._log.checksums() if self._log is not None and is_last else NONE_COMPUTED
+        """CRC-64/NVME of the files of a version that are known, by name. Call it once: they are forgotten."""
+        if self._log is not None and self._log.manifest.digest == digest:
+            return self._log.checksums()
+        known = self._computed if self._computed_of == digest else NONE_COMPUTED
+        self._computed_of, self._computed = "", {}
+        return known
 
     def file(self, digest: str, name: str) -> HeldFile | None:
         """A file of the version that is being fetched, for another holder: it verifies what it takes."""

@@ -61,6 +61,7 @@ class SharedFill:
         self._left = {part.entry: len(parts_of(part.entry)) for part in missing}
         self._max_bytes = step_bytes(log.manifest.bytes)
         self._waiting_since: float | None = None
+        self._computed = self._stage.checksums = dict[str, int]()
 
     async def run(self) -> None:
         """Fetch everything.
@@ -169,9 +170,12 @@ class SharedFill:
             self._log.hold(await asyncio.to_thread(self._checksums, tuple(dict.fromkeys(parts))))
 
     def _checksums(self, parts: Sequence[FilePart]) -> Checksums:
-        found = self._checksum_files([part.entry.name for part in parts if part.is_whole])
+        whole = [part for part in parts if part.is_whole]
+        computed = {part: self._computed.pop(part.entry.name, None) for part in whole}
+        found = self._checksum_files([part.entry.name for part, value in computed.items() if value is None])
         pieces = self._checksum_parts([part for part in parts if not part.is_whole])
-        return {**{part: found[part.entry.name] for part in parts if part.is_whole}, **pieces}
+        known = {part: found[part.entry.name] if value is None else value for part, value in computed.items()}
+        return {**known, **pieces}
 
     def _checksum_parts(self, parts: Iterable[FilePart]) -> Checksums:
         return {part: part_checksum(self._stage, part) for part in parts}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 
+from podferry.contract.manifest import Entry
 from podferry.sidecar.fetch.bundles import BundledFiles, BundleJob
 from podferry.sidecar.fetch.fallback_client import MIN_THREAD_BYTES
 from podferry.sidecar.fetch.multirange_file import RangedFile
@@ -14,7 +15,7 @@ from podferry.sidecar.fetch.sinks import ChunkSink, HeadJob, Job, ObjectJob, Ran
 from podferry.sidecar.fetch.source import FetchSource, Progress
 from podferry.sidecar.staging.stage_writer import StageWriter
 from podferry.sidecar.state.transfer_counters import TransferCounters
-from podferry.storage.checksum.checksums import Checksum
+from podferry.storage.checksum.checksums import Checksum, ChecksumKind, crc64
 from podferry.storage.store import BundlingStore
 
 
@@ -47,7 +48,8 @@ class FileAssembler:
         self._progress, self._counters, self._repair = progress, counters, repair
         builder = source.store.request_builder
         ranges_have_checksum = verify and builder is not None and not builder.checksum_needs_head
-        self.sink = ChunkSink(stage, verify, ranges_have_checksum, self._file_written, self._range_written)
+        written = self._file_written, self._range_written
+        self.sink = ChunkSink(stage, verify, ranges_have_checksum, *written, stage.checksums is not None)
         self._ranged: dict[int, RangedFile] = {}
         self._checksums: dict[int, Checksum] = {}
         bundling = source.store if isinstance(source.store, BundlingStore) else None
@@ -69,7 +71,7 @@ class FileAssembler:
             file = self._plan.files[span.file]
             if not span.length:
                 self._stage.write_small(span.file, memoryview(b""), file)
-                self._count_file(0)
+                self._published(file, 0, 0)
             elif not self._plan.is_large(span.file):
                 if self._bundled is None or not self._bundled.add(span.file, self._source.object_of(file)):
                     yield self._object_job(span.file)
@@ -108,7 +110,8 @@ class FileAssembler:
         if isinstance(job, RangeJob):
             ranged = self._ranged[job.number]
             await asyncio.to_thread(self._stage.write, ranged.partial.path, data, job.start)
-            self._range_written(job, ranged.written_range(job.start, data))
+            kind = ranged.kind or (ChecksumKind.CRC64NVME if self.sink.computes else None)
+            self._range_written(job, ranged.written_range(job.start, data, kind))
             return
         if len(data) < MIN_THREAD_BYTES:
             self._stage.write_small(job.number, data, job.file)
@@ -116,6 +119,7 @@ class FileAssembler:
             path = self._stage.create_partial(job.number)
             await asyncio.to_thread(self._stage.write, path, data, 0)
             self._stage.publish(path, job.file)
+        job.content = crc64(data) if self.sink.computes else None
         self._file_written(job)
 
     def record(self, job: RangeJob) -> None:
@@ -125,10 +129,10 @@ class FileAssembler:
     def publish(self, ranged: RangedFile) -> None:
         """Publish a file that is complete and verified."""
         ranged.partial.publish()
-        self._count_file(0)
+        self._published(ranged.entry, 0, ranged.partial.content)
 
     def _file_written(self, job: ObjectJob) -> None:
-        self._count_file(job.length)
+        self._published(job.file, job.length, job.content)
 
     def _range_written(self, job: RangeJob, written: WrittenRange) -> None:
         ranged = self._ranged[job.number]
@@ -146,6 +150,8 @@ class FileAssembler:
         else:
             self._repair(ranged)
 
-    def _count_file(self, count: int) -> None:
+    def _published(self, file: Entry, count: int, content: int | None) -> None:
+        if self._stage.checksums is not None and content is not None:
+            self._stage.checksums[file.name] = content
         self._counters.files += 1
         self._progress(1, count)

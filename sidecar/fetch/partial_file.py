@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import reduce
 
 import msgspec
 import xxhash
@@ -15,6 +16,7 @@ import xxhash
 from podferry.contract.manifest import Entry
 from podferry.sidecar.fetch.plan import FetchPlan
 from podferry.sidecar.staging.stage_writer import StageWriter
+from podferry.storage.checksum.checksums import ChecksumKind, combine_crcs
 
 JOURNAL_SUFFIX = ".ranges"
 
@@ -82,10 +84,22 @@ class PartialFile:
         for one in kept:
             self.record(one)
 
+    @property
+    def content(self) -> int | None:
+        """CRC-64/NVME of the complete file; None if one of its ranges was written without it."""
+        ordered = [self.written[start] for start in sorted(self.written)]
+        if any(one.kind != ChecksumKind.CRC64NVME for one in ordered):
+            return None
+        return reduce(_followed_by, ordered, 0)
+
     def publish(self) -> None:
         """Rename it, complete and verified, to its name."""
         self._stage.publish(self.path, self.entry)
         self._journal.unlink(missing_ok=True)
+
+
+def _followed_by(crc: int, written: WrittenRange) -> int:
+    return combine_crcs(ChecksumKind.CRC64NVME, crc, written.crc, written.length)
 
 
 def written_ranges(stage: StageWriter, entry: Entry, range_bytes: int) -> Iterator[WrittenRange]:

@@ -19,6 +19,7 @@ from podferry.storage.checksum.checksums import (
     ChecksumKind,
     RunningChecksum,
     crc,
+    crc64,
     fetched_range_kind,
     matches,
     running_checksum,
@@ -40,6 +41,7 @@ class ChunkSink(msgspec.Struct, frozen=True):
         ranges_have_checksum: Whether a response with a range states the checksum of the object.
         on_file: Called when a job's file is published.
         on_range: Called when a job's range is written.
+        computes: Whether to compute a CRC-64/NVME of everything, which holders of a cache state to readers.
     """
 
     stage: StageWriter
@@ -47,6 +49,7 @@ class ChunkSink(msgspec.Struct, frozen=True):
     ranges_have_checksum: bool
     on_file: Callable[[ObjectJob], None]
     on_range: Callable[[RangeJob, WrittenRange], None]
+    computes: bool = False
 
 
 class ObjectJob:
@@ -58,6 +61,9 @@ class ObjectJob:
         file: What it becomes in the stage.
         sink: Where it goes.
         checksum: The expected one, if it is known before the response.
+
+    Attributes:
+        content: CRC-64/NVME of the file; None if it was not computed.
     """
 
     __slots__ = (
@@ -67,6 +73,7 @@ class ObjectJob:
         "_stage",
         "_verify",
         "checksum",
+        "content",
         "entry",
         "file",
         "length",
@@ -84,15 +91,18 @@ class ObjectJob:
         self._hash: RunningChecksum | None = None
         self._verify = sink.verify and checksum is None
         self.checksum = checksum
+        self.content = 0 if sink.computes else None
 
     def receive_head(self, head: ResponseHead) -> None:
         """See `GetJob.receive_head`."""
-        self._path = None
+        self._path, self.content = None, 0 if self._sink.computes else None
         if self._verify:
             self.checksum = response_checksum(head.raw, self.entry)
 
     def receive_body(self, data: memoryview, offset: int) -> None:
         """See `GetJob.receive_body`."""
+        if self.content is not None:
+            self.content = crc64(data, self.content)
         if len(data) == self.length:
             if self.checksum is not None and not matches(self.checksum, data):
                 raise DamagedRange(f"not the {self.checksum} that it states")
@@ -154,6 +164,8 @@ class RangeJob:
         if self.kind is None and self._sink.ranges_have_checksum:
             self.checksum = response_checksum(head.raw, self.entry)
             self.kind = fetched_range_kind(self.checksum) if self.checksum is not None else None
+        if self.kind is None and self._sink.computes:
+            self.kind = ChecksumKind.CRC64NVME
 
     def receive_body(self, data: memoryview, offset: int) -> None:
         """See `GetJob.receive_body`."""

@@ -30,6 +30,8 @@ class StageWriter:
 
     Attributes:
         partial_dir: Where partial files are.
+        checksums: Takes the CRC-64/NVME of each file that is fetched into the stage, by name, as far as it is
+            known without reading it again. None to compute none.
     """
 
     def __init__(self, root: Path, file_mode: int = FILE_MODE) -> None:
@@ -37,6 +39,7 @@ class StageWriter:
         self.file_mode = file_mode
         self.partial_dir = root / PARTIAL_DIR
         self._root, self._partial_dir = str(root), str(self.partial_dir)
+        self.checksums: dict[str, int] | None = None
         self._umask = current_umask()
         self._directories = {""}
         # A worker may outlive its agent for a moment: it must not write to the next agent's files.

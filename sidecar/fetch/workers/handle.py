@@ -73,7 +73,8 @@ class WorkerHandle:
 
     async def _send_jobs(self, writer: asyncio.StreamWriter) -> None:
         sink, stage = self._sink, self._sink.stage
-        start = (str(stage.root), stage.file_mode, sink.verify, sink.ranges_have_checksum)
+        flags = sink.verify, sink.ranges_have_checksum, sink.computes
+        start = (str(stage.root), stage.file_mode, *flags)
         write_message(writer, StartMessage(self._queue.origin, *start, self._max_connections))
         while batch := await self._queue.next_batch():
             bundles = [job for job in batch if isinstance(job, BundleJob)]
@@ -128,6 +129,7 @@ class WorkerHandle:
         if result.refusal:
             self._queue.fall_back(job, UnexpectedResponse(result.refusal))
         elif isinstance(job, ObjectJob):
+            job.content = result.content
             self._sink.on_file(job)
         elif result.written is not None:
             self._sink.on_range(job, result.written)

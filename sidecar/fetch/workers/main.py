@@ -56,7 +56,12 @@ class RemoteJobs:
         self.origin, self._reader = start.origin, reader
         stage = StageWriter(Path(start.root), start.file_mode)
         self._sink = ChunkSink(
-            stage, start.verify, start.ranges_have_checksum, self._file_done, self._range_done
+            stage,
+            start.verify,
+            start.ranges_have_checksum,
+            self._file_done,
+            self._range_done,
+            start.computes,
         )
         self._requests: dict[tuple[int, int], bytes] = {}
         self._reading: asyncio.Future[JobBatch] | None = None
@@ -101,7 +106,7 @@ class RemoteJobs:
             report()
 
     def _file_done(self, job: ObjectJob) -> None:
-        self._done(JobResult(job.number, 0))
+        self._done(JobResult(job.number, 0, content=job.content))
 
     def _range_done(self, job: RangeJob, written: WrittenRange) -> None:
         self._done(JobResult(job.number, job.start, written, job.checksum))

@@ -29,6 +29,7 @@ class StartMessage(msgspec.Struct, frozen=True):
         root: The stage.
         file_mode: Permissions of its files.
         verify, ranges_have_checksum: See `podferry.sidecar.fetch.sinks.ChunkSink`.
+        computes: See there.
         max_connections: The worker's share.
     """
 
@@ -37,6 +38,7 @@ class StartMessage(msgspec.Struct, frozen=True):
     file_mode: int
     verify: bool
     ranges_have_checksum: bool
+    computes: bool
     max_connections: int
 
 
@@ -88,6 +90,7 @@ class JobResult(msgspec.Struct, frozen=True, array_like=True):
         written: The range that is in the file; None for an object.
         checksum: Of the object, if the response stated it.
         refusal: Why the job is for the store's own client; empty if it is complete.
+        content: See `podferry.sidecar.fetch.sinks.ObjectJob`.
     """
 
     number: int
@@ -95,6 +98,7 @@ class JobResult(msgspec.Struct, frozen=True, array_like=True):
     written: WrittenRange | None = None
     checksum: Checksum | None = None
     refusal: str = ""
+    content: int | None = None
 
 
 class WorkerReport(msgspec.Struct, frozen=True):

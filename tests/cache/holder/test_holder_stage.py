@@ -4,8 +4,10 @@ import msgspec
 import pytest
 import stamina
 
+from podferry.cache.holder import content_checksums
 from podferry.contract.cache_api import Filling, HeldDataset
 from podferry.contract.errors import Changed, EmptyDataset, Unavailable
+from podferry.storage.checksum.checksums import crc64
 from podferry.storage.memory.store import Fault
 from tests.support.dataset_site import held
 from tests.support.holder_site import holder_stage
@@ -23,6 +25,16 @@ async def test_it_is_complete_when_everything_is_fetched_and_recorded(content, t
     assert (document.manifest.files, len(document.checksums)) == (3, 3)
     assert set(stage.complete.entries) == set(FILES)
     assert stage.filling == Filling(6, 6)
+    await stage.close()
+
+
+async def test_files_that_were_just_fetched_are_not_read_again(content, tmp_path, monkeypatch):
+    read = []
+    monkeypatch.setattr(content_checksums, "file_checksum", lambda path: read.append(path.name) or 0)
+    stage = holder_stage(content.uri, tmp_path / "held")
+    await stage.fill()
+    assert read == []
+    assert stage.complete.document.checksums == tuple(map(crc64, (b"one", b"two", b"")))
     await stage.close()
 
 

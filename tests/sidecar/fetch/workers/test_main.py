@@ -16,7 +16,7 @@ async def test_a_batch_whose_read_was_cancelled_is_read_completely():
     """A pool that gives up is cancelled anywhere; what it was reading goes back to the agent."""
     reader = asyncio.StreamReader()
     job = JobMessage(1, Entry("a", 3), "a", 0, 3, "", None, None, b"GET")
-    jobs = RemoteJobs(StartMessage(Origin("x", 1, tls=False), "/x", 0o644, True, False, 1), reader)
+    jobs = RemoteJobs(StartMessage(Origin("x", 1, tls=False), "/x", 0o644, True, False, False, 1), reader)
     frame = msgspec.msgpack.encode(JobBatch([job]))
     frame = len(frame).to_bytes(4, "big") + frame
     reader.feed_data(frame[:10])

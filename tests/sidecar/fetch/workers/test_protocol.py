@@ -24,7 +24,7 @@ CHECKSUM = Checksum(ChecksumKind.CRC32C, b"\x00\x01\x02\x03")
 OBJECT = JobMessage(1, Entry("a", 3, '"t"'), "b", 0, 3, "", None, CHECKSUM, b"GET \xff")
 RANGE = JobMessage(2, Entry("a", 9), "", 3, 6, "/partial/a", ChecksumKind.CRC64NVME, None, b"GET")
 MESSAGES = [
-    StartMessage(Origin("host", 443, tls=True), "/stage", 0o640, True, False, 7),
+    StartMessage(Origin("host", 443, tls=True), "/stage", 0o640, True, False, True, 7),
     JobBatch([OBJECT, RANGE]),
     WorkerReport(
         [
