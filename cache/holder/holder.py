@@ -19,6 +19,7 @@ from podferry.cache.holder.refresher import keep_current
 from podferry.cache.holder.server import HolderServer
 from podferry.cache.holder.small_files import SmallFiles
 from podferry.contract.errors import FerryError
+from podferry.sidecar.fetch.workers.processes import release_idle
 from podferry.sidecar.runtime.concurrency import gather_all, merge_errors
 from podferry.webhook.admission.open_files import raise_open_files
 
@@ -54,6 +55,7 @@ async def run_holder(
             host, port = listener.getsockname()[:2]
             log.info("serving", address=f"{host}:{port}", datasets=len(stages))
             await _fill(stages)
+            await release_idle()
             await gather_all(keep_current(stage, refresh_seconds) for stage in stages)
     finally:
         for stage in stages:

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+import importlib
+
 import click
 
-from podferry.cli.cache.clear import clear
-from podferry.cli.cache.create import create
-from podferry.cli.cache.delete import delete
-from podferry.cli.cache.job import job
-from podferry.cli.cache.read import read
-from podferry.cli.cache.rmr import rmr
-from podferry.cli.cache.serve import serve
-from podferry.cli.cache.status import status
-from podferry.cli.cache.sync import sync
-from podferry.cli.cache.warmup import warmup
+VERBS = {
+    "clear": "clear",
+    "create": "create",
+    "delete": "delete",
+    "job": "job",
+    "ls": "status",  # as for datasets and checkpoints
+    "read": "read",
+    "rmr": "rmr",
+    "serve": "serve",
+    "status": "status",
+    "sync": "sync",
+    "warmup": "warmup",
+}
+"""The module next to this one that defines each verb, with the function of the same name."""
 
 
-@click.group()
+class CacheVerbs(click.Group):
+    """Imports a verb's module on demand: a holder needs no client of a cluster, and readers wait for it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """See `click.Group`."""
+        return sorted(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """See `click.Group`."""
+        name = VERBS.get(cmd_name)
+        if name is None:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"podferry.cli.cache.{name}"), name)
+        return command
+
+
+@click.group(cls=CacheVerbs)
 def command() -> None:
     """Fetch a dataset once, and serve it to the pods near it."""
-
-
-command.add_command(clear)
-command.add_command(create)
-command.add_command(delete)
-command.add_command(job)
-command.add_command(read)
-command.add_command(rmr)
-command.add_command(serve)
-command.add_command(status)
-command.add_command(status, "ls")  # as for datasets and checkpoints
-command.add_command(sync)
-command.add_command(warmup)

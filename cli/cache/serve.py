@@ -35,6 +35,7 @@ from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
 from podferry.sidecar.dataset.fit_check import HOLDER
 from podferry.sidecar.fetch.rate_limit import RateLimit
+from podferry.sidecar.fetch.workers.processes import prefork
 from podferry.sidecar.runtime.log_setup import configure_logs
 from podferry.webhook.cluster.kube import KubeClient, cluster_session, in_cluster_url
 
@@ -81,6 +82,7 @@ def serve(log_level: str, log_format: str | None, **options: Any) -> None:
     host, port, namespaces = (options.pop(name) for name in ("host", "port", "readers"))
     refresh = options.pop("refresh")
     InvalidSpec.raise_any(_address_problems(host, namespaces))
+    prefork()
     peers = take_peer_options(options)
     directory, view = (options.pop(name) for name in ("directory", "shared"))
     place = None if view is None else _shared_place(Path(directory), view)
