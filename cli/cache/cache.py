@@ -23,7 +23,7 @@ VERBS = {
 
 
 class CacheVerbs(click.Group):
-    """Imports a verb's module on demand: a holder needs no client of a cluster, and readers wait for it."""
+    """Imports a verb on demand: of a holder and its readers, each start counts."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """See `click.Group`."""
