@@ -14,7 +14,8 @@ import uvloop
 from podferry.contract.spec import Access, DatasetSpec
 from podferry.sidecar.config.local_path import sibling_dir
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.sidecar.dataset.dataset_job import DatasetJob
+from podferry.sidecar.dataset.dataset_placement import DatasetPlacement
 
 
 async def stage(verify: bool, endpoint: str, uri: str, target: Path) -> None:

@@ -32,7 +32,8 @@ from podferry.contract.errors import InvalidSpec, Problem, Refused
 from podferry.contract.spec import Unpack
 from podferry.sidecar.config.local_path import ensure_dir, sibling_dir
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.sidecar.dataset.dataset_job import DatasetJob
+from podferry.sidecar.dataset.dataset_placement import DatasetPlacement
 from podferry.sidecar.dataset.fit_check import HOLDER
 from podferry.sidecar.fetch.rate_limit import RateLimit
 from podferry.sidecar.fetch.workers.processes import prefork

@@ -22,7 +22,8 @@ from podferry.sidecar.config.local_path import ensure_dir, sibling_dir
 from podferry.sidecar.config.tuning import Tuning
 from podferry.sidecar.control.command_options import HelpFormatter, add_options
 from podferry.sidecar.control.progress_bar import PrefetchBars, prefetch_bars
-from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement, PlannedDataset
+from podferry.sidecar.dataset.dataset_job import DatasetJob, PlannedDataset
+from podferry.sidecar.dataset.dataset_placement import DatasetPlacement
 from podferry.sidecar.dataset.fit_check import ArgumentNames, fit_problems
 from podferry.sidecar.fetch.workers.processes import prefork, release_idle
 from podferry.sidecar.runtime.retry import retry

@@ -10,7 +10,8 @@ import structlog
 
 from podferry.contract.errors import PermanentError, Refused
 from podferry.sidecar.config.agent_config import AgentConfig
-from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement, PlannedDataset
+from podferry.sidecar.dataset.dataset_job import DatasetJob, PlannedDataset
+from podferry.sidecar.dataset.dataset_placement import DatasetPlacement
 from podferry.sidecar.dataset.fit_check import fit_problems
 from podferry.sidecar.runtime.concurrency import merge_errors
 from podferry.sidecar.state.agent_state import AgentState

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 
-from podferry.contract.cache_api import Holder
 from podferry.contract.dataset_volume import unknown_size
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused
-from podferry.contract.location_guards import LocationGuards
 from podferry.contract.manifest import Entry, Manifest
 from podferry.contract.memory_sum import dataset_volume_of
 from podferry.contract.quantity import format_bytes
@@ -18,7 +15,8 @@ from podferry.contract.spec import DatasetSpec, Medium, Unpack
 from podferry.contract.status import DatasetStatus
 from podferry.sidecar.config.store_access import store_config
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.fit_check import RUN, ArgumentNames, SizedPlan, surely_fits
+from podferry.sidecar.dataset.dataset_placement import DatasetPlacement
+from podferry.sidecar.dataset.fit_check import SizedPlan, surely_fits
 from podferry.sidecar.dataset.listing_overlap import EntryQueue, ListingOverlap
 from podferry.sidecar.dataset.materialize import Materializer
 from podferry.sidecar.dataset.selection import (
@@ -40,32 +38,6 @@ from podferry.sidecar.staging.volume_capacity import measure
 from podferry.sidecar.state.progress_log import ProgressLog
 from podferry.storage.listing.dataset import check_frozen, open_listing
 from podferry.storage.store import Store, StoreConfig
-
-
-class DatasetPlacement(msgspec.Struct, frozen=True):
-    """Where one dataset is staged, and with which credentials.
-
-    Attributes:
-        directory: The staging directory.
-        ownership: The directory of its ownership record.
-        secret: A mounted Secret; None for the environment.
-        in_pod: Whether the kubelet enforces the volume's size.
-        alone: Whether no other dataset shares its space.
-        guards: For endpoints in the Secret, and data that a manifest names; None to allow all.
-        holder: Where to look for the files first; None to take them from their source.
-        size_limit: Bytes that `--size` allows for the files; None to allow as many as the volume has.
-        names: Of the command's arguments, for its remedies.
-    """
-
-    directory: Path
-    ownership: Path
-    secret: Path | None = None
-    in_pod: bool = False
-    alone: bool = True
-    guards: LocationGuards | None = None
-    holder: Holder | None = None
-    size_limit: int | None = None
-    names: ArgumentNames = RUN
 
 
 class DatasetJob:

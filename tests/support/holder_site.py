@@ -17,7 +17,8 @@ from podferry.cache.shared_stage.shared_stage import SharedStage
 from podferry.contract.cache_api import Holder
 from podferry.contract.spec import DatasetSpec, Unpack
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.sidecar.dataset.dataset_job import DatasetJob
+from podferry.sidecar.dataset.dataset_placement import DatasetPlacement
 from podferry.sidecar.fetch.rate_limit import RateLimit
 from podferry.sidecar.runtime.file_lock import release
 

@@ -11,7 +11,8 @@ from podferry.contract.spec import DatasetSpec
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset import listing_overlap as module
-from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.sidecar.dataset.dataset_job import DatasetJob
+from podferry.sidecar.dataset.dataset_placement import DatasetPlacement
 from podferry.storage.listing import dataset as listing
 from podferry.storage.memory.store import CONTENTS, Content, MemoryStore
 from tests.support.patience import PATIENCE

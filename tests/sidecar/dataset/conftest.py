@@ -7,7 +7,8 @@ import pytest
 from podferry.contract.spec import DatasetSpec
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.sidecar.dataset.dataset_job import DatasetJob
+from podferry.sidecar.dataset.dataset_placement import DatasetPlacement
 from podferry.storage.memory.store import CONTENTS, Content
 from tests.support.dataset_site import COUNTER, FILES
 

@@ -13,7 +13,8 @@ from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset import dataset_job
 from podferry.sidecar.dataset.all_datasets_job import DatasetsJob
-from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement, PlannedDataset
+from podferry.sidecar.dataset.dataset_job import DatasetJob, PlannedDataset
+from podferry.sidecar.dataset.dataset_placement import DatasetPlacement
 from podferry.sidecar.staging.volume_capacity import Capacity
 from podferry.sidecar.state.agent_state import AgentState
 from podferry.storage.memory.store import CONTENTS, Content, Fault

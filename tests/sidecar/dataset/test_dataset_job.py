@@ -6,7 +6,8 @@ import pytest
 from podferry.contract.dataset_reference import reference_to
 from podferry.contract.errors import Changed, EmptyDataset, Refused, Unavailable
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.sidecar.dataset.dataset_job import DatasetJob
+from podferry.sidecar.dataset.dataset_placement import DatasetPlacement
 from podferry.storage.listing.dataset import list_dataset
 from podferry.storage.memory.store import Fault, MemoryStore
 from tests.support.dataset_site import fetch, held

@@ -18,7 +18,8 @@ from podferry.contract.errors import EmptyDataset
 from podferry.contract.spec import DatasetSpec, Shard, Unpack
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.dataset_job import DatasetJob, DatasetPlacement
+from podferry.sidecar.dataset.dataset_job import DatasetJob
+from podferry.sidecar.dataset.dataset_placement import DatasetPlacement
 from podferry.sidecar.dataset.fit_check import fit_problems
 from podferry.sidecar.pack.builder import PackBuilder
 from podferry.storage.listing.dataset import Dataset, list_dataset
