@@ -21,6 +21,7 @@ TESTED_ELSEWHERE = {
     "sidecar/checkpoint/detect/formats/verdict.py": "tests/sidecar/checkpoint/detect/test_format_checks.py",
     "sidecar/checkpoint/pipeline/dependencies.py": "tests/sidecar/checkpoint/pipeline/test_pipeline.py",
     "sidecar/config/tuning.py": "tests/docs/test_writers_page.py",
+    "sidecar/dataset/dataset_placement.py": "tests/sidecar/dataset/test_dataset_job.py",
     "sidecar/fetch/source.py": "tests/sidecar/fetch/test_fetcher.py",
     **{
         f"storage/sftp/{name}.py": "tests/servers/test_sftp.py"
@@ -29,7 +30,7 @@ TESTED_ELSEWHERE = {
     "storage/sftp/transfers.py": "tests/servers/test_sftp.py",
     **{
         f"storage/ftp/{name}.py": "tests/servers/test_ftp.py"
-        for name in ("directories", "listed_lines", "session", "sessions", "store")
+        for name in ("listed_lines", "session", "sessions", "store")
     },
     "storage/credentials/ambient.py": "tests/storage/credentials/test_sources.py",
     "storage/timeouts_and_limits.py": "tests/storage/fsspec/test_store.py",
