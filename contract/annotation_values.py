@@ -14,6 +14,7 @@ from podferry.contract.hidden_secrets import hide_in_location
 from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.contract.quantity import parse_bytes
 from podferry.contract.spec import SHM, Completion, DatasetMode, Medium, Shard, Unpack
+from podferry.contract.tmpfs_cost import PAGE_BYTES
 from podferry.contract.uri import READ_ONLY_SCHEMES, Uri, parse_uri
 
 RESTORE_WORDS = ("auto", "latest", "never")
@@ -51,11 +52,18 @@ def parse_text(text: str) -> str:
 
 
 def parse_size(text: str) -> int:
-    """Parse whole bytes above zero; `512m`, which quantities allow, is half a byte and meant as `512Mi`."""
+    """Parse whole bytes above zero; `512m`, which quantities allow, is half a byte and meant as `512Mi`.
+
+    So is a number without a unit that is less than a page: nothing that a volume holds is as small.
+    """
     if MILLI.fullmatch(text.strip()):
         remedy = f"Write {text.strip().removesuffix('m')}Mi"
         raise InvalidSpec.of("the suffix m means thousandths of a byte", repr(text), remedy)
-    return parse_bytes(text)
+    size = parse_bytes(text)
+    if text.strip().isdecimal() and size < PAGE_BYTES:
+        remedy = f"Write {text.strip()}Mi or {text.strip()}Gi"
+        raise InvalidSpec.of("a number without a unit means bytes", repr(text), remedy)
+    return size
 
 
 def parse_path(text: str) -> str:

@@ -22,6 +22,14 @@ def test_a_size_in_thousandths_of_bytes_is_a_slip() -> None:
     assert parse_size("512M") == 512_000_000
 
 
+@pytest.mark.parametrize("text", ["10", " 512 ", "4095"])
+def test_a_size_without_a_unit_below_a_page_is_a_slip(text: str) -> None:
+    number = text.strip()
+    with pytest.raises(InvalidSpec, match=rf"means bytes \('{text}'\). Write {number}Mi or {number}Gi\."):
+        parse_size(text)
+    assert (parse_size("4096"), parse_size("1Ki")) == (4096, 1024)
+
+
 def test_a_path_without_the_blanks_around_it() -> None:
     assert parse_path(" /dev/shm/data ") == "/dev/shm/data"
 

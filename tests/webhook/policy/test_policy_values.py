@@ -20,7 +20,7 @@ WORDS = one_of(("gate", "deny"))
         (kinds.IMAGE_REFERENCE, " podferry:1 ", "podferry:1"),
         (kinds.IMAGE_REFERENCE, f"Registry.example:5000/a/b_c-d@sha256:{'0' * 64}", ANY),
         (kinds.BYTES, "10Gi", 10 * GIB),
-        (kinds.BYTES, 1024, 1024),
+        (kinds.BYTES, 4096, 4096),
         (kinds.SECONDS, "2m", 120),
         (kinds.CPU, "100m", "100m"),
         (kinds.CPU, 0.5, "0.5"),
