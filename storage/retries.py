@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from typing import TypeVar
 
-from podferry.contract.errors import TemporaryError
+from podferry.contract.errors import Changed, TemporaryError
 from podferry.storage.lazy_log import prepare_logs
 
 T = TypeVar("T")
 MAX_PAUSE_SECONDS = 5.0
 """The pauses double from 0.1 s on, stamina's default."""
+CHANGED_ATTEMPTS = 5
+"""A small object is read within milliseconds, and nobody replaces one so often."""
 FIRST_PAUSE_SECONDS = 0.2
 """The first one of `pauses`."""
 JITTER_SECONDS = 0.2
@@ -62,6 +65,19 @@ async def retry_temporary(
                     failure = None  # its traceback holds the data of the first attempt
             return await operation()
     raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+async def retry_changed(read: Callable[[], Awaitable[T]], tag: str, size: int | None) -> T:
+    """Await a read of an object, again if that is replaced meanwhile and the caller has named no version.
+
+    Raises:
+        Changed: It is not the version of this tag or size, or it is replaced all the time.
+    """
+    attempts = CHANGED_ATTEMPTS if not tag and size is None else 1
+    for _ in range(attempts - 1):
+        with suppress(Changed):
+            return await read()
+    return await read()
 
 
 def pauses(retries: int, seconds: float) -> Iterator[float]:

@@ -59,6 +59,30 @@ async def test_overwriting_changes_content_and_tag(store: Store) -> None:
             await store.read("a", start, length, tag=before.tag)
 
 
+async def test_who_names_no_version_reads_one_while_it_is_replaced(store: Store) -> None:
+    """A read without tag and size is of one version, whichever, never a part of one or an error."""
+    versions = [bytes([65 + i]) * 10 ** (1 + i % 3) for i in range(12)]
+    await store.write("a/b", versions[0])
+    found = set[bytes]()
+
+    async def read_all() -> None:
+        while True:
+            found.add(bytes(await store.read("a/b")))
+            await asyncio.sleep(0.01)  # a file that is open all the time cannot be replaced everywhere
+
+    readers = [asyncio.ensure_future(read_all()) for _ in range(2)]
+    try:
+        for version in versions:
+            await store.write("a/b", version)
+            await asyncio.sleep(0.05)  # nor is one read that is replaced all the time
+    finally:
+        for reader in readers:
+            reader.cancel()
+        ended = await asyncio.gather(*readers, return_exceptions=True)
+    assert [error for error in ended if not isinstance(error, asyncio.CancelledError)] == []
+    assert found <= set(versions)
+
+
 async def test_an_object_of_another_size_than_listed_has_changed(store: Store) -> None:
     """A listing may be wrong; without tags only the size shows it."""
     await store.write("a", b"0123456789")

@@ -18,6 +18,7 @@ from podferry.storage.hadoop.files import FileStatus, HadoopFiles
 from podferry.storage.in_parallel import for_each_limited
 from podferry.storage.object_names import checked_name, is_temporary, join, temporary_name
 from podferry.storage.request_builder import RequestBuilder
+from podferry.storage.retries import retry_changed
 from podferry.storage.store import Body, WriteMode
 from podferry.storage.timeouts_and_limits import Limits
 from podferry.storage.walk import Directory, Walk, children_of
@@ -72,6 +73,11 @@ class HadoopStore:
         self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
     ) -> memoryview:
         """See `Store.read`. Tag and size are compared after the file was opened: it cannot change then."""
+        return await retry_changed(lambda: self._read(name, start, length, tag, size), tag, size)
+
+    async def _read(
+        self, name: str, start: int, length: int | None, tag: str, size: int | None
+    ) -> memoryview:
         path, count = self._path(checked_name(name)), length
         if not count:
             entry = await self.stat(name)
@@ -79,6 +85,7 @@ class HadoopStore:
             count = max(0, entry.size - start) if count is None else count
             if start + count > entry.size:
                 raise too_short(self._location, name, start, length, f"{entry.size} bytes")
+            tag = entry.tag  # another version may be opened, of which this would be a part
         data = await self._files.read(path, start, count) if count else memoryview(b"")
         if tag or size is not None or len(data) != count:
             entry = await self.stat(name)

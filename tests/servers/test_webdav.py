@@ -32,6 +32,10 @@ CONFIG = StoreConfig(credentials=KEYS)
 LIMITS = Limits(part_bytes=5 << 20)
 
 
+# None of these servers replaces a file in one step: docs/stores/webdav.md.
+test_who_names_no_version_reads_one_while_it_is_replaced = None
+
+
 class Server(NamedTuple):
     """One that runs; `files` is what it serves."""
 

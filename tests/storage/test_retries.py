@@ -3,9 +3,9 @@ import sys
 
 import pytest
 
-from podferry.contract.errors import Unavailable
+from podferry.contract.errors import Changed, Unavailable
 from podferry.storage import retries
-from podferry.storage.retries import pauses, retry_temporary
+from podferry.storage.retries import CHANGED_ATTEMPTS, pauses, retry_changed, retry_temporary
 
 
 def failing(times):
@@ -70,3 +70,23 @@ async def test_one_attempt_may_be_all(attempts, seconds):
     with pytest.raises(Unavailable, match="gone"):
         await retry_temporary(fail, attempts, seconds)
     assert len(calls) == 1
+
+
+async def test_who_names_no_version_takes_the_next_one():
+    def read_of(times):
+        operation, calls = failing(times)
+
+        async def read():
+            try:
+                return await operation()
+            except Unavailable as error:
+                raise Changed.of("it was replaced") from error
+
+        return read, calls
+
+    assert await retry_changed(read_of(CHANGED_ATTEMPTS - 1)[0], "", None) == CHANGED_ATTEMPTS
+    for tag, size, attempts in (("", None, CHANGED_ATTEMPTS), ("tag", None, 1), ("", 0, 1)):
+        read, calls = read_of(99)
+        with pytest.raises(Changed):
+            await retry_changed(read, tag, size)
+        assert len(calls) == attempts
