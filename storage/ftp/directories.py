@@ -23,6 +23,8 @@ from podferry.storage.timeouts_and_limits import MAX_LISTED
 from podferry.storage.walk import Directory
 
 T = TypeVar("T")
+ATTEMPTS = 3
+"""What is created and deleted all the time may be there only between two requests."""
 
 
 def path_of(uri: Uri, name: str = "") -> str:
@@ -146,21 +148,23 @@ def endless(location: StoreLocation, name: str, measured: str) -> Corrupt:
 
 
 def _enter(session: FtpSession, path: str) -> None:
-    _asked(session, path, session.cwd, wanted="directory")
+    asked(session, path, session.cwd, wanted="directory")
 
 
-def _asked(session: FtpSession, path: str, ask: Callable[[str], T], wanted: str = "file") -> T:
-    """Ask about a path; again if it seems to be denied: another session may just have created it."""
-    try:
-        return ask(path)
-    except ftplib.error_perm as error:
-        reason = explained(session, path, error, wanted)
-        if not isinstance(reason, PermissionError):
-            raise reason from error
-    try:
-        return ask(path)
-    except ftplib.error_perm as error:
-        raise reason from error
+def asked(session: FtpSession, path: str, ask: Callable[[str], T], wanted: str = "file") -> T:
+    """Ask about a path; again if it seems to be denied: another session may just have created it.
+
+    Raises:
+        FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError: What a 550 means.
+    """
+    for attempt in range(ATTEMPTS):
+        try:
+            return ask(path)
+        except ftplib.error_perm as error:
+            reason = explained(session, path, error, wanted)
+            if not isinstance(reason, PermissionError) or attempt == ATTEMPTS - 1:
+                raise reason from error
+    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 def explained(session: FtpSession, path: str, error: ftplib.error_perm, wanted: str = "file") -> OSError:
@@ -194,7 +198,7 @@ def file_entry(session: FtpSession, path: str, name: str, size: int | None = Non
         if facts.kind == "directory":
             raise IsADirectoryError(errno.EISDIR, "a directory", path)
     if size is None:
-        size = _asked(session, path, session.size)
+        size = asked(session, path, session.size)
     if size is None or not 0 <= size < 10**MAX_DIGITS:
         raise ftplib.error_proto(f"213 without a size: {str(size)[:20]}")
     (time,) = session.times([path])
@@ -202,7 +206,7 @@ def file_entry(session: FtpSession, path: str, name: str, size: int | None = Non
 
 
 def _facts_of(session: FtpSession, path: str) -> Facts:
-    lines = _asked(session, path, lambda path: session.sendcmd(f"MLST {path}")).splitlines()
+    lines = asked(session, path, lambda path: session.sendcmd(f"MLST {path}")).splitlines()
     if len(lines) < 3:
         raise ftplib.error_proto(f"{lines[0][:100]}: MLST without facts")
     return read_facts(lines[1])

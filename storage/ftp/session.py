@@ -11,8 +11,9 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
+from podferry.storage.ftp.last_words import SessionEnded, is_last, received
 from podferry.storage.ftp.login import Login, Tls
-from podferry.storage.ftp.replies import MAX_LINE_BYTES, Replies
+from podferry.storage.ftp.replies import Replies
 from podferry.storage.timeouts_and_limits import Limits
 
 RECEIVE_BYTES = 1 << 20
@@ -109,11 +110,20 @@ class FtpSession(ftplib.FTP_TLS):
         assert self.sock is not None  # noqa: S101 - it is connected
         while (reply := self.replies.take()) is None:
             self.check_time()
-            data = self.sock.recv(MAX_LINE_BYTES)
+            data = received(self.sock)
             if not data:
                 raise EOFError
             self.replies.feed(data)
         return reply
+
+    def getresp(self) -> str:
+        """See `ftplib.FTP.getresp`; raises `SessionEnded` if the server ends the session."""
+        try:
+            return super().getresp()
+        except ftplib.error_perm as error:
+            if is_last(error):
+                raise SessionEnded(*error.args) from error
+            raise
 
     def connect(self, *args: Any, **kwargs: Any) -> str:
         """See `ftplib.FTP.connect`; with TLS from the first byte if that was chosen."""

@@ -27,7 +27,7 @@ from podferry.storage.ftp.small_reads import SmallReads
 from podferry.storage.ftp.transfers import ReadRange, delete_file, exists, write_file
 from podferry.storage.ftp.worker_threads import WorkerThreads
 from podferry.storage.object_names import checked_name
-from podferry.storage.retries import pauses
+from podferry.storage.retries import pauses, retry_changed
 from podferry.storage.store import Body, Receive, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.walk import Directory, Walk, children_of
@@ -89,8 +89,13 @@ class FtpStore:
             data = await self._small.read(path_of(self.uri, checked_name(name)), size or 0, tag)
             if data is not None:
                 return data
-        reading = ReadRange(self._location, checked_name(name), (start, length, tag, size))
-        return await self._call(name, reading.run)
+        wanted = start, length, tag, size
+
+        async def read() -> memoryview:
+            """Read what is there now."""
+            return await self._call(name, ReadRange(self._location, checked_name(name), wanted).run)
+
+        return await retry_changed(read, tag, size)
 
     async def stream(
         self, name: str, start: int, length: int, tag: str, size: int | None, receive: Receive

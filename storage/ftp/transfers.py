@@ -10,7 +10,7 @@ from contextlib import suppress
 from podferry.contract.errors import Corrupt
 from podferry.contract.manifest import Entry
 from podferry.storage.errors.translate import StoreLocation, check_listed, store_error, too_long, too_short
-from podferry.storage.ftp.directories import explained, file_entry, path_of
+from podferry.storage.ftp.directories import asked, explained, file_entry, path_of
 from podferry.storage.ftp.session import FtpSession
 from podferry.storage.object_names import temporary_name
 from podferry.storage.store import Receive
@@ -176,12 +176,8 @@ def exists(session: FtpSession, path: str) -> bool:
 
 def delete_file(session: FtpSession, path: str) -> None:
     """Delete a file if it exists."""
-    try:
-        session.delete(path)
-    except ftplib.error_perm as error:
-        reason = explained(session, path, error)
-        if isinstance(reason, PermissionError):
-            raise reason from error
+    with suppress(FileNotFoundError, IsADirectoryError):
+        asked(session, path, session.delete)
 
 
 def _store(session: FtpSession, path: str, source: BodySource) -> None:

@@ -63,3 +63,22 @@ async def test_a_file_that_is_listed_and_may_not_be_read_is_denied() -> None:
         with pytest.raises(AccessDenied, match="permission denied"):
             await store.stat("a")
         await store.close()
+
+
+async def test_a_file_that_another_one_has_created_again_is_deleted() -> None:
+    async def delete(session: Session, path: str) -> None:
+        existed = server.files.pop(path, None)
+        if len(refused) < 2:
+            refused.append(path)
+            server.files[path] = b"again"
+            existed = None
+        await session.say("250 deleted" if existed else "550 no such file")
+
+    refused: list[str] = []
+    async with scripted_ftp({"DELE": delete}) as server:
+        store = store_of(server)
+        try:
+            await store.delete(["a"])
+        finally:
+            await store.close()
+        assert (server.files, refused) == ({}, ["/d/a", "/d/a"])
