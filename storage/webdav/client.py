@@ -16,8 +16,14 @@ from podferry.storage.http.session import NO_HEADERS, WebSession
 from podferry.storage.object_names import checked_name, is_temporary, join
 from podferry.storage.timeouts_and_limits import Limits
 from podferry.storage.walk import Directory
-from podferry.storage.webdav.errors import elsewhere, no_size, no_webdav, unlisted
-from podferry.storage.webdav.multistatus import QUERY, MultistatusError, MultistatusParser, Resource
+from podferry.storage.webdav.errors import broken_off, elsewhere, no_size, no_webdav, unlisted
+from podferry.storage.webdav.multistatus import (
+    QUERY,
+    BrokenOff,
+    MultistatusError,
+    MultistatusParser,
+    Resource,
+)
 
 MULTI_STATUS = 207
 NO_WEBDAV = (405, 501)
@@ -155,6 +161,8 @@ class DavClient(NamedTuple):
         except aiohttp.ClientPayloadError as error:
             ends = f"the listing ends after {received} bytes"
             raise store_error("cut", self.location, name, ends) from error
+        except BrokenOff as error:
+            raise broken_off(self.uri / name, str(error)) from error
         except MultistatusError as error:
             raise no_webdav(self.uri / name, str(error)) from error
 

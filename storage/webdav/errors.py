@@ -31,6 +31,12 @@ def unlisted(uri: Uri, status: int) -> Unavailable:
     return Unavailable.of(what, f"HTTP {status}", "Give permission to read it, or remove it")
 
 
+def broken_off(uri: Uri, measured: str) -> Unavailable:
+    """The error for a listing that the server does not finish."""
+    what = f"the server has failed while it listed {uri}"
+    return Unavailable.of(what, measured, "Try again; files there may change all the time")
+
+
 def not_stored(uri: Uri, stored: int, sent: int) -> Unavailable:
     """The error for an upload that the server has cut."""
     what = f"the server has not stored all of {uri}"

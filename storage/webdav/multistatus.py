@@ -15,6 +15,7 @@ PROPSTAT, STATUS = "DAV: propstat", "DAV: status"
 LENGTH, TAG, MODIFIED = "DAV: getcontentlength", "DAV: getetag", "DAV: getlastmodified"
 COLLECTION = "DAV: collection"
 PROPERTIES = (LENGTH, TAG, MODIFIED)
+JUNK = expat.errors.codes[expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]
 MAX_TEXT = 8192
 """Characters of a value; the longest is a path."""
 QUERY = (
@@ -48,6 +49,13 @@ class MultistatusError(ValueError):
     """The document is no multistatus."""
 
 
+class BrokenOff(MultistatusError):
+    """Other text follows the document: the server has failed while it looked at the members.
+
+    rclone does so when a file vanishes meanwhile.
+    """
+
+
 class MultistatusParser:
     """Takes the document in pieces."""
 
@@ -68,6 +76,7 @@ class MultistatusParser:
         """Take a piece.
 
         Raises:
+            BrokenOff: It follows the end of one.
             MultistatusError: It is not part of a multistatus.
         """
         self._parse(data, final=False)
@@ -81,7 +90,8 @@ class MultistatusParser:
         try:
             self._parser.Parse(data, final)
         except expat.ExpatError as error:
-            raise MultistatusError(f"XML: {expat.ErrorString(error.code)}, line {error.lineno}") from error
+            kind = BrokenOff if error.code == JUNK and self.resources else MultistatusError
+            raise kind(f"XML: {expat.ErrorString(error.code)}, line {error.lineno}") from error
 
     @staticmethod
     def _refuse(name: str, *_: object) -> NoReturn:

@@ -130,21 +130,25 @@ class WebDavStore:
     async def _delete(self, name: str) -> None:
         with suppress(NotFound):
             if await self._entry(name) is not None:
-                await self._call(name, lambda: self._client.delete(name))
+                # Another writer may just have it locked.
+                await self._repeated(name, lambda: self._client.delete(name))
 
     async def close(self) -> None:
         """Close the connections."""
         await self._session.close()
 
     async def _entry(self, name: str) -> Entry | None:
-        return await self._call(name, lambda: self._client.entry(name))
+        return await self._repeated(name, lambda: self._client.entry(name))
 
     async def _directory(self, name: str) -> Directory:
         try:
-            again = partial(self._call, name, lambda: self._client.list_directory(name))
-            return await retry_temporary(again, self._limits.retries + 1, self._limits.retry_seconds)
+            return await self._repeated(name, lambda: self._client.list_directory(name))
         except NotFound as error:
             return Directory(problem="; ".join(problem.measured for problem in error.problems))
+
+    async def _repeated(self, name: str, work: Callable[[], Awaitable[T]]) -> T:
+        again = partial(self._call, name, work)
+        return await retry_temporary(again, self._limits.retries + 1, self._limits.retry_seconds)
 
     async def _call(self, name: str, work: Callable[[], Awaitable[T]], seconds: float | None = 0.0) -> T:
         limit = self._limits.request_seconds if seconds == 0.0 else seconds

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.storage.webdav.multistatus import MAX_TEXT, MultistatusError, MultistatusParser, Resource
+from podferry.storage.webdav.multistatus import (
+    MAX_TEXT,
+    BrokenOff,
+    MultistatusError,
+    MultistatusParser,
+    Resource,
+)
 
 RCLONE = b"""<?xml version="1.0" encoding="UTF-8"?><D:multistatus xmlns:D="DAV:"><D:response>
 <D:href>/d/</D:href><D:propstat><D:prop><D:resourcetype><D:collection xmlns:D="DAV:"/></D:resourcetype>
@@ -53,13 +59,18 @@ def test_weak_tags_keep_their_mark() -> None:
     assert parsed(RCLONE.replace(b'"e1"', b'W/"e1"'))[1].tag == 'W/"e1"'
 
 
+def test_a_server_that_fails_in_the_middle_has_broken_off() -> None:
+    with pytest.raises(BrokenOff, match="junk after document element"):
+        parsed(RCLONE + b"Internal Server Error")
+
+
 @pytest.mark.parametrize(
     ("document", "message"),
     [
         (b"", "no element found"),
         (b"<html><body>login</body></html>", "the element 'html', not multistatus"),
         (RCLONE[:-5], "XML: "),
-        (RCLONE + b"<x/>", "junk after document element"),
+        (b"<multistatus xmlns='DAV:'/><x/>", "junk after document element"),
         (b'<!DOCTYPE x [<!ENTITY a "b">]><multistatus xmlns="DAV:"/>', "a document type"),
         (b'<multistatus xmlns="DAV:"><response/></multistatus>', "without an address"),
         (b'<multistatus xmlns="DAV:"><response><href>' + b"x" * (MAX_TEXT + 1), "a value of more than"),
