@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from podferry.contract.manifest import Entry
 from podferry.storage.errors.translate import StoreLocation, check_listed, too_short
@@ -22,10 +24,21 @@ from podferry.storage.smb.messages import (
     read,
     read_bytes,
 )
-from podferry.storage.smb.nt_status import END_OF_FILE, SUCCESS, StatusError
+from podferry.storage.smb.nt_status import (
+    DELETE_PENDING,
+    END_OF_FILE,
+    SHARING_VIOLATION,
+    SUCCESS,
+    StatusError,
+)
 from podferry.storage.store import Receive
 from podferry.storage.timeouts_and_limits import MIB
 
+T = TypeVar("T")
+HELD = frozenset({SHARING_VIOLATION, DELETE_PENDING})
+"""What a server answers while a writer has a file open: from its rename until it is closed, or deleted."""
+PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5)
+"""Seconds between attempts: a writer needs one round trip, and another program may take for ever."""
 MAX_READ_BYTES = 8 * MIB
 """Of one request, as much as servers take."""
 
@@ -45,6 +58,18 @@ async def answered(connection: Connection, *requests: Request) -> list[Response]
         if response.status != SUCCESS:
             raise StatusError(response.status)
     return responses
+
+
+async def when_free(work: Callable[[], Awaitable[T]]) -> T:
+    """Await some work, again while a writer has the file open; raises `StatusError` if it keeps it."""
+    for pause in PAUSES:
+        try:
+            return await work()
+        except StatusError as error:
+            if error.status not in HELD:
+                raise
+        await asyncio.sleep(pause)
+    return await work()
 
 
 async def opened(

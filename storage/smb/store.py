@@ -22,7 +22,7 @@ from podferry.storage.smb.file_names import server_path
 from podferry.storage.smb.login import Share
 from podferry.storage.smb.messages import Access, Options, close, create, created
 from podferry.storage.smb.options import SmbOptions, read_options
-from podferry.storage.smb.reads import MAX_READ_BYTES, Reader, answered, entry_of
+from podferry.storage.smb.reads import MAX_READ_BYTES, Reader, answered, entry_of, when_free
 from podferry.storage.smb.writes import Writer
 from podferry.storage.store import Body, Receive, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
@@ -143,7 +143,9 @@ class SmbStore:
 
     async def _run(self, name: str, work: Callable[[Share], Awaitable[T]], *, repeat: bool = True) -> T:
         try:
-            return await self._connections.run(work, repeat=repeat)
+            if not repeat:
+                return await self._connections.run(work, repeat=False)
+            return await self._connections.run(lambda share: when_free(lambda: work(share)))
         except FerryError:
             raise
         except Exception as error:  # what is no bug is the server's or the connection's

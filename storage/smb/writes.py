@@ -224,5 +224,13 @@ class Writer:
             if response.status == SUCCESS:
                 return
             if response.status not in IN_USE or pause is None:
-                raise StatusError(response.status)
+                raise StatusError(await self._why(connection, target, response.status))
             await asyncio.sleep(pause)
+
+    async def _why(self, connection: Connection, target: str, status: int) -> int:
+        """Why a file is not replaced: Samba says "access denied" also if somebody has it open."""
+        if status != ACCESS_DENIED:
+            return status
+        request = create(target, Access.READ, options=Options.FILE, share=SHARE_NOTHING)
+        first, _ = await connection.call(request, close())
+        return SHARING_VIOLATION if first.status == SHARING_VIOLATION else status

@@ -23,7 +23,9 @@ from podferry.contract.errors import (
 from podferry.contract.uri import Uri, parse_uri
 from podferry.storage.contract_suite.store import *  # noqa: F403
 from podferry.storage.factory import open_store
-from podferry.storage.smb.messages import Command, Request
+from podferry.storage.smb.login import Share
+from podferry.storage.smb.messages import Command, Request, close
+from podferry.storage.smb.reads import opened as opened_file
 from podferry.storage.store import WriteMode
 from tests.support.client_connections import client_connections
 from tests.support.patience import PATIENCE
@@ -75,6 +77,28 @@ async def test_encryption_on_demand(server: Samba, folder: Path, fresh) -> None:
     (folder / "a").write_bytes(b"12")
     store = opened(server, fresh, keys={**KEYS, "SMB_ENCRYPTION": "required"})
     assert bytes(await store.read("a")) == b"12"
+    await store.close()
+
+
+async def test_a_file_that_somebody_keeps_open_is_not_replaced_and_nobody_is_denied(
+    server: Samba, fresh, monkeypatch
+) -> None:
+    monkeypatch.setattr("podferry.storage.smb.writes.PAUSES", (0.01,))
+    store = opened(server, fresh)
+    await store.write("a", b"1")
+
+    async def write_meanwhile(share: Share) -> None:
+        """Write while the file is open for reading."""
+        held = await opened_file(share.connection, store._path("a"))
+        try:
+            with pytest.raises(Unavailable, match=r"another program has .*/a open"):
+                await store.write("a", b"2")
+        finally:
+            await share.connection.call(close(held.handle))
+
+    await store._connections.run(write_meanwhile)
+    await store.write("a", b"3")
+    assert bytes(await store.read("a")) == b"3"
     await store.close()
 
 

@@ -9,8 +9,14 @@ from podferry.contract.errors import Changed, Corrupt
 from podferry.contract.uri import parse_uri
 from podferry.storage.errors.translate import StoreLocation
 from podferry.storage.smb.messages import Command, Response
-from podferry.storage.smb.nt_status import END_OF_FILE, StatusError
-from podferry.storage.smb.reads import Reader
+from podferry.storage.smb.nt_status import (
+    ACCESS_DENIED,
+    DELETE_PENDING,
+    END_OF_FILE,
+    SHARING_VIOLATION,
+    StatusError,
+)
+from podferry.storage.smb.reads import PAUSES, Reader, when_free
 
 LOCATION = StoreLocation(parse_uri("smb://nas/share/d"))
 DATA = bytes(range(100))
@@ -106,3 +112,20 @@ async def test_a_refusal_is_raised():
 
     with pytest.raises(StatusError, match="ACCESS_DENIED"):
         await read(Refused(), 0, 100)
+
+
+async def test_a_file_that_a_writer_has_open_is_read_after_it() -> None:
+    def work_of(*statuses: int):
+        answers = list(statuses)
+
+        async def work() -> str:
+            if answers:
+                raise StatusError(answers.pop(0))
+            return "read"
+
+        return work
+
+    assert await when_free(work_of(SHARING_VIOLATION, DELETE_PENDING)) == "read"
+    for status, times in ((SHARING_VIOLATION, 1 + len(PAUSES)), (ACCESS_DENIED, 1)):
+        with pytest.raises(StatusError):
+            await when_free(work_of(*[status] * times))
