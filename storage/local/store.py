@@ -13,29 +13,27 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 from podferry.contract.claims import CLAIMS_DIR
 from podferry.contract.claims import SCHEME as CLAIM_SCHEME
-from podferry.contract.errors import NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation, check_listed, too_short, translating
 from podferry.storage.local.files import (
     check_inside,
     check_root_directory,
-    is_of_juicefs,
     publish_file,
     read_exactly,
     remove_file,
     write_all,
 )
+from podferry.storage.local.listing import files_below, is_object, scan
 from podferry.storage.local.multipart import LocalMultipart
 from podferry.storage.local.server_copy import LocalServerCopy
-from podferry.storage.object_names import checked_name, is_temporary, join
+from podferry.storage.object_names import checked_name, join
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.write_body import BodySource
@@ -130,16 +128,16 @@ class LocalStore:
 
     def _walk(self, prefix: str) -> Iterator[Entry]:
         top = self._path(prefix) if prefix else self._root
-        for name, status in _files(top, frozenset(), self._claim):
+        for name, status in files_below(top, frozenset(), self._claim):
             yield self._entry(join(prefix, name), status)
 
     def _children(self, prefix: str) -> Iterator[str]:
         top = self._path(prefix) if prefix else self._root
-        for item in _scan(top, self._claim):
+        for item in scan(top, self._claim):
             if item.is_dir():
-                if next(_files(Path(item.path), frozenset(), self._claim), None):
+                if next(files_below(Path(item.path), frozenset(), self._claim), None):
                     yield item.name + "/"
-            elif _is_object(item):
+            elif is_object(item):
                 yield item.name
 
     def _read(self, name: str, start: int, length: int | None, tag: str, size: int | None) -> memoryview:
@@ -177,56 +175,3 @@ def _status(path: Path) -> os.stat_result:
     if path.is_dir():
         raise IsADirectoryError(str(path))
     return status
-
-
-def _scan(path: Path, claim: Path | None) -> list[os.DirEntry[str]]:
-    """What is in a directory; of a claim, without links that lead out of it."""
-    try:
-        with os.scandir(path) as items:
-            found = sorted((item for item in items if not is_of_juicefs(item)), key=lambda item: item.name)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    for item in found:
-        if claim is not None and item.is_symlink():
-            check_inside(Path(item.path), claim)
-    return found
-
-
-def _is_object(item: os.DirEntry[str]) -> bool:
-    return item.is_file() and not is_temporary(item.name)
-
-
-def _files(
-    path: Path, above: frozenset[tuple[int, int]], claim: Path | None
-) -> Iterator[tuple[str, os.stat_result]]:
-    """Files below a directory; links are followed, but not to a directory above them."""
-    with suppress(FileNotFoundError):
-        here = path.stat()
-        above |= {(here.st_dev, here.st_ino)}
-    for item in _scan(path, claim):
-        status = _status_of(item)
-        if status is None:
-            continue
-        if item.is_dir():
-            if (status.st_dev, status.st_ino) not in above:
-                yield from (
-                    (join(item.name, name), found) for name, found in _files(Path(item.path), above, claim)
-                )
-        elif _is_object(item):
-            yield item.name, status
-
-
-def _status_of(item: os.DirEntry[str]) -> os.stat_result | None:
-    """The status of a directory's entry, or None if it has just been deleted.
-
-    Raises:
-        NotFound: It is a dangling link: a file is missing, perhaps because a volume is not mounted.
-    """
-    try:
-        return item.stat()
-    except FileNotFoundError:
-        with suppress(FileNotFoundError):
-            target = os.readlink(item.path)  # noqa: PTH115 - a Path for each entry would cost more than the call
-            remedy = "Mount the volume of its target, or remove it"
-            raise NotFound.of(f"{item.path} is a dangling link", target, remedy) from None
-        return None
