@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from podferry.contract.bundle import MAX_BYTES, MAX_FILE_BYTES, MAX_FILES
 from podferry.contract.manifest import Entry
 from podferry.sidecar.fetch.sinks import Job, ObjectJob
+from podferry.storage.http.connection import GetJob
 from podferry.storage.http.response_head import ResponseHead, UnexpectedResponse
 from podferry.storage.store import BundlingStore
 
@@ -50,6 +51,13 @@ class BundleJob:
 def single_jobs(job: Job | BundleJob) -> Sequence[Job]:
     """The jobs of the files that a job has not written."""
     return job.files if isinstance(job, BundleJob) else (job,)
+
+
+def failed_name(job: GetJob | None) -> str:
+    """The file that a job could not write: of a bundle, the first that is left."""
+    if isinstance(job, BundleJob):
+        return next((one.entry.name for one in job.files), "")
+    return "" if job is None else job.entry.name
 
 
 class BundledFiles:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from podferry.contract.bundle import MAX_BYTES
 from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.fetch.bundles import failed_name
 from podferry.sidecar.fetch.job_queue import JobQueue
 from podferry.sidecar.fetch.plan import FetchPlan
 from podferry.sidecar.fetch.sinks import ChunkSink
@@ -84,8 +85,7 @@ class PoolRunner:
         try:
             await pool.run()
         except OSError as error:
-            name = pool.failed_job.entry.name if pool.failed_job is not None else "a file"
-            raise self._sink.stage.write_error(name, error) from error
+            raise self._sink.stage.write_error(failed_name(pool.failed_job) or "a file", error) from error
 
     async def _run_worker(self, handle: WorkerHandle) -> None:
         try:

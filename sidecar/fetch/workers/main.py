@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from podferry.contract.manifest import Entry
-from podferry.sidecar.fetch.bundles import BundleJob, single_jobs
+from podferry.sidecar.fetch.bundles import BundleJob, failed_name, single_jobs
 from podferry.sidecar.fetch.partial_file import WrittenRange
 from podferry.sidecar.fetch.sinks import ChunkSink, ObjectJob, RangeJob
 from podferry.sidecar.fetch.workers.protocol import (
@@ -128,7 +128,7 @@ class Reports:
         """One report; with the error that has ended the work, if one has."""
         results, self._jobs.results = self._jobs.results, []
         if results or last:
-            name = self._pool.failed_job.entry.name if self._pool.failed_job else ""
+            name = failed_name(self._pool.failed_job)
             error = (failure.errno or 0, failure.strerror or str(failure), name) if failure else None
             counted, target = self._counters.take(), self._pool.target_connections
             write_message(self._writer, WorkerReport(results, counted, error, last, target))

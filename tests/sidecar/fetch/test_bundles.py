@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from podferry.cache.holder import server
 from podferry.contract.bundle import MAX_BYTES, MAX_FILE_BYTES, MAX_FILES, bundle_positions
+from podferry.contract.errors import Refused
 from podferry.contract.manifest import Entry, freeze
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
@@ -210,3 +211,20 @@ def test_each_file_is_in_one_bundle_within_its_limits(files):
 
 def test_a_file_that_the_store_does_not_have_is_in_no_bundle():
     assert not BundledFiles(Positions()).add(0, freeze("x://y", [Entry("a", 1)]).entries[0])
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_a_file_of_a_bundle_that_cannot_be_written_is_refused_by_name(
+    site, stage, processes, monkeypatch
+):
+    monkeypatch.setattr(pool_runner, "WORKER_SECONDS", 1e-9)
+    claim = stage.claim
+
+    def blocked(manifest):
+        found = claim(manifest)
+        (stage.root / "d1/151/x").mkdir(parents=True)
+        return found
+
+    monkeypatch.setattr(stage, "claim", blocked)
+    with pytest.raises(Refused, match="d1/151 cannot be written to the stage"):
+        await site.fetch(stage, processes)
