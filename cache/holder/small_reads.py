@@ -9,15 +9,15 @@ from podferry.contract.bundle import MAX_BYTES, bundle_positions
 
 
 def read_small(path: str | os.PathLike[str], size: int) -> bytes | None:
-    """A file of this size, or None if it is gone or has another one."""
+    """A file of this size, or None if it is gone, cannot be read or has another one."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
+        try:
+            body = os.read(descriptor, size + 1)
+        finally:
+            os.close(descriptor)
+    except OSError:  # also of the read: of a damaged disk, or a directory in its place
         return None
-    try:
-        body = os.read(descriptor, size + 1)
-    finally:
-        os.close(descriptor)
     return body if len(body) == size else None
 
 

@@ -26,6 +26,10 @@ def test_a_file_of_another_size_is_not_sent(tmp_path):
     assert read_small(tmp_path / "gone", 3) is None
 
 
+def test_what_cannot_be_read_is_not_sent(tmp_path):
+    assert read_small(tmp_path, 3) is None
+
+
 @pytest.mark.parametrize(
     ("name", "body"),
     [
