@@ -26,6 +26,10 @@ class _Status(msgspec.Struct):
     message: str
 
 
+# Made before there are threads: see `podferry.cli.cache.live_caches`.
+_STATUS, _REFUSAL = msgspec.json.Decoder(_Status), msgspec.json.Decoder(Refusal)
+
+
 class LiveCluster:
     """A cluster.
 
@@ -113,7 +117,7 @@ class LiveCluster:
 def _said(error: FailedRequest) -> str:
     """The API server's own words, such as which field cannot change; else the status."""
     try:
-        return " ".join(msgspec.json.decode(error.body, type=_Status).message.split())
+        return " ".join(_STATUS.decode(error.body).message.split())
     except msgspec.MsgspecError:
         return str(error)
 
@@ -121,7 +125,7 @@ def _said(error: FailedRequest) -> str:
 def _refusal_of_holder(cause: BaseException | None) -> Refusal | None:
     """The answer of a holder, which the proxy passes on with its status; None if it is not one's."""
     try:
-        return msgspec.json.decode(cause.body, type=Refusal) if isinstance(cause, FailedRequest) else None
+        return _REFUSAL.decode(cause.body) if isinstance(cause, FailedRequest) else None
     except msgspec.MsgspecError:
         return None
 

@@ -27,6 +27,9 @@ TOKEN_SECONDS = 600
 """The least that Kubernetes allows."""
 SHOWN_READERS = 5
 ASKED_AT_ONCE = 16
+_STATUS = msgspec.json.Decoder(HolderStatus)
+"""Made before there are threads. At the first use of a class, msgspec 0.22 collects its fields, and a second
+thread that decodes it meanwhile ends the process: segmentation fault."""
 
 
 class LiveCaches:
@@ -111,7 +114,7 @@ class LiveCaches:
         name, node = _place(pod)
         try:
             data = self._cluster.ask_holder(namespace, name, STATUS_PATH, token)
-            return HolderReport(name, node, msgspec.json.decode(data, type=HolderStatus))
+            return HolderReport(name, node, _STATUS.decode(data))
         except AccessDenied:  # whether pods read from it is not known: no verb may continue
             raise
         except (FerryError, msgspec.MsgspecError) as error:
