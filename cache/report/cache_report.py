@@ -90,7 +90,7 @@ class CacheReport(msgspec.Struct, frozen=True):
         wanted: How many holders there should be.
         holders: Those that there are.
         created: Unix time in seconds.
-        problem: What is wrong with its objects.
+        problem: What is wrong with its objects, such as why there are fewer pods than there should be.
         is_replacing: Whether pods are still to be replaced because the cache has been changed.
     """
 
@@ -132,7 +132,7 @@ class CacheReport(msgspec.Struct, frozen=True):
     @property
     def phase(self) -> Phase:
         """Of all holders together."""
-        if not self.wanted and not self.holders:
+        if not self.holders and (self.problem or not self.wanted):
             return Phase.FAILED if self.problem else Phase.EMPTY
         phases = {one.phase for one in self.holders}
         if phases and phases <= SERVING and self.ready >= self.wanted:

@@ -10,6 +10,7 @@ from datetime import datetime
 import msgspec
 
 from podferry.cache.report.cache_report import CacheReport, HolderReport, cache_report, source_of
+from podferry.cache.report.event_problem import event_problem
 from podferry.cache.report.pod_problem import PodProblem, pod_problem
 from podferry.cli.live_cluster import Json, LiveCluster, scope
 from podferry.contract.cache_api import (
@@ -85,7 +86,9 @@ class LiveCaches:
             workload = {}
         holders = self._holders(namespace, name, pods) if pods else ()
         created = datetime.fromisoformat(metadata["creationTimestamp"]).timestamp()
-        return cache_report(service, workload, holders, created)
+        report = cache_report(service, workload, holders, created)
+        missing = self._event_problem(namespace, workload) if len(pods) < report.wanted else None
+        return report if missing is None else msgspec.structs.replace(report, problem=missing.text)
 
     def _pods(self, namespace: str, name: str) -> Sequence[Json]:
         """Those that are not being deleted: what these have is lost."""
@@ -118,9 +121,22 @@ class LiveCaches:
         except AccessDenied:  # whether pods read from it is not known: no verb may continue
             raise
         except (FerryError, msgspec.MsgspecError) as error:
-            found = pod_problem(pod) or PodProblem(str(error), has_failed=False)
+            found = pod_problem(pod)
+            if found is not None and not found.has_failed:  # its status does not say what it waits for
+                found = self._event_problem(namespace, pod) or found
+            found = found or PodProblem(str(error), has_failed=False)
             text = f"{name} does not respond: {found.text}"
             return HolderReport(name, node, None, text, found.has_failed)
+
+    def _event_problem(self, namespace: str, thing: Json) -> PodProblem | None:
+        """What the newest event of an object says is wrong; None for who may not list events."""
+        uid, path = thing["metadata"].get("uid"), f"/api/v1/namespaces/{namespace}/events"
+        action = f"list events in {scope(namespace)}"
+        try:
+            found = self._cluster.get(path, action, fieldSelector=f"involvedObject.uid={uid}")["items"]
+        except FerryError:  # a better reason is all that is missing
+            return None
+        return event_problem(found)
 
 
 def _place(pod: Json) -> tuple[str, str]:

@@ -20,6 +20,7 @@ PLURALS = {
     "PersistentVolume": "/api/v1/{}persistentvolumes",
     "PersistentVolumeClaim": "/api/v1/{}persistentvolumeclaims",
     "Pod": "/api/v1/{}pods",
+    "Event": "/api/v1/{}events",
     "Job": "/apis/batch/v1/{}jobs",
     "CronJob": "/apis/batch/v1/{}cronjobs",
     "StatefulSet": "/apis/apps/v1/{}statefulsets",
@@ -103,6 +104,8 @@ class LiveApi:
     def _list(self, path: str, query: dict[str, str]) -> tuple[int, bytes]:
         label = query.get("labelSelector", "").partition("=")
         items = [one for place, one in self.objects.items() if _listed(place, path, one, label)]
+        uid = query.get("fieldSelector", "").partition("involvedObject.uid=")[2]
+        items = [one for one in items if not uid or one["involvedObject"]["uid"] == uid]
         return 200, json.dumps({"items": items}).encode()
 
 

@@ -141,3 +141,44 @@ def test_no_kubeconfig_is_an_error(podferry, tmp_path):
     said = podferry("cache", "status", "--kubeconfig", tmp_path / "none")
     assert said.code == 1
     assert "there is no usable kubeconfig" in said.err
+
+
+def add_event(api, uid, reason, message):
+    metadata = {"name": f"of-{uid}", "namespace": "team"}
+    event = {"metadata": metadata, "involvedObject": {"uid": uid}, "reason": reason, "message": message}
+    api.add({"kind": "Event", **event, "count": 2, "lastTimestamp": "2026-01-01T00:00:00Z"})
+
+
+@pytest.fixture
+def waiting(tmp_path):
+    """A cluster with a cache of two holders, of which one waits for a volume, and one may not be created."""
+    with live_api(tmp_path) as api:
+        api.add({"kind": "Service", "metadata": METADATA})
+        api.add({"kind": "StatefulSet", "metadata": {**METADATA, "uid": "set"}, "spec": {"replicas": 2}})
+        state = {"waiting": {"reason": "ContainerCreating"}}
+        pod = {"metadata": {**METADATA, "name": "one", "uid": "pod"}, "spec": {"nodeName": "n1"}}
+        api.add({"kind": "Pod", **pod, "status": {"containerStatuses": [{"state": state}]}})
+        add_event(api, "pod", "FailedMount", "/x is not a directory")
+        add_event(api, "set", "FailedCreate", "exceeded quota: q")
+        yield api
+
+
+def test_what_a_pod_waits_for_is_named(podferry, waiting):
+    said = podferry("cache", "status", "--kubeconfig", waiting.kubeconfig)
+    assert "one does not respond: FailedMount: /x is not a directory" in said.err
+    assert "digits: FailedCreate: exceeded quota: q" in said.err
+    assert "Failed" in said.out
+
+
+def test_a_cache_whose_pods_may_not_be_created_has_failed(podferry, waiting):
+    del waiting.objects["/api/v1/namespaces/team/pods/one"]
+    said = podferry("cache", "status", "--kubeconfig", waiting.kubeconfig)
+    assert "digits: FailedCreate: exceeded quota: q" in said.err
+    assert "Failed" in said.out
+
+
+def test_who_may_not_list_events_sees_the_rest(podferry, waiting):
+    waiting.missing.add("/api/v1/namespaces/team/events")
+    said = podferry("cache", "status", "--kubeconfig", waiting.kubeconfig)
+    assert said.code == 0
+    assert "one does not respond: ContainerCreating" in said.err
