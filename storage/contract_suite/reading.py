@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused
-from podferry.storage.contract_suite.inputs import names
+from podferry.storage.contract_suite.inputs import PATIENCE, names
 from podferry.storage.store import Store, StreamingStore
 
 
@@ -63,18 +63,22 @@ async def test_who_names_no_version_reads_one_while_it_is_replaced(store: Store)
     """A read without tag and size is of one version, whichever, never a part of one or an error."""
     versions = [bytes([65 + i]) * 10 ** (1 + i % 3) for i in range(12)]
     await store.write("a/b", versions[0])
-    found = set[bytes]()
+    found, was_read = set[bytes](), asyncio.Event()
 
     async def read_all() -> None:
         while True:
             found.add(bytes(await store.read("a/b")))
+            was_read.set()
             await asyncio.sleep(0.01)  # a file that is open all the time cannot be replaced everywhere
 
     readers = [asyncio.ensure_future(read_all()) for _ in range(2)]
     try:
         for version in versions:
             await store.write("a/b", version)
-            await asyncio.sleep(0.05)  # nor is one read that is replaced all the time
+            was_read.clear()  # nor is one read that is replaced all the time
+            reading = asyncio.ensure_future(was_read.wait())
+            await asyncio.wait([reading, *readers], timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+            reading.cancel()
     finally:
         for reader in readers:
             reader.cancel()
