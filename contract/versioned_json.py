@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -15,6 +16,10 @@ from podferry.contract.lazy_pattern import lazy_pattern
 T = TypeVar("T")
 CHECKSUM_FIELD = lazy_pattern(rb',\n "sha256": "([0-9a-f]{64})"\n}\Z')
 """The last field of a checksummed document: the SHA-256 of everything before its comma."""
+
+
+_LOCK = Lock()
+_DECODERS: dict[type, msgspec.json.Decoder[Any]] = {}
 
 
 class _Versioned(msgspec.Struct):
@@ -36,15 +41,28 @@ def decode_document(data: bytes, kind: type[T], newest: int, source: str) -> T:
     """
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.__name__).lower()
     try:
-        version = msgspec.json.decode(data, type=_Versioned).format
+        version = _decoder(_Versioned).decode(data).format
         if version > newest:
             what = f"the {name} {source} was written by a later podferry"
             measured = f"format {version}, this podferry reads up to {newest}"
             raise FormatTooNew.of(what, measured, "Upgrade podferry")
-        return msgspec.json.decode(data, type=kind)
+        return _decoder(kind).decode(data)
     except msgspec.MsgspecError as error:
         remedy = "Restore the document or write it again"
         raise Corrupt.of(f"{source} is not a valid {name}", str(error), remedy) from error
+
+
+def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+    """The decoder of a class, made by one thread.
+
+    At the first use of a class, msgspec 0.22 collects its fields. A second thread that decodes it meanwhile
+    ends the process: segmentation fault.
+    """
+    found = _DECODERS.get(kind)
+    if found is None:
+        with _LOCK:
+            found = _DECODERS[kind] = msgspec.json.Decoder(kind)
+    return found
 
 
 def document_decoder(kind: type[T], newest: int, *, checksummed: bool = False) -> Callable[[bytes, str], T]:
