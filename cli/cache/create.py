@@ -22,6 +22,7 @@ from podferry.cache.manifests.shared_volumes import sharing_namespaces
 from podferry.cache.manifests.source_problems import source_problems
 from podferry.cli.cache.applied_objects import apply_objects
 from podferry.cli.cache.cache_args import IMAGE, NAMESPACE, NAMESPACE_NAME, source_options
+from podferry.cli.cache.live_objects import remove_unshared
 from podferry.cli.live_cluster import LiveCluster
 from podferry.cli.options.cluster_options import cluster_options
 from podferry.cli.options.param_types import ParsedParam
@@ -114,8 +115,11 @@ def create(
     if not apply:
         click.echo(yaml.safe_dump_all(manifests(spec), sort_keys=False), nl=False)
         return
-    for done in apply_objects(LiveCluster(kubeconfig, context), manifests(spec)):
+    cluster = LiveCluster(kubeconfig, context)
+    for done in apply_objects(cluster, manifests(spec)):
         click.echo(str(done))
+    for thing in () if spec.shared else remove_unshared(cluster, spec.namespace, spec.name):
+        click.echo(f"{thing} removed")
 
 
 def _read(filename: str) -> CacheFile:

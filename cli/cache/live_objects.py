@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from podferry.cli.live_cluster import Json, LiveCluster, scope
 from podferry.contract.cache_api import CACHE_LABEL, HOLDER_VOLUME
-from podferry.contract.errors import NotFound
+from podferry.contract.errors import AccessDenied, NotFound
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 BATCH = "/apis/batch/v1"
@@ -58,6 +58,20 @@ def find_objects(cluster: LiveCluster, namespace: str, name: str) -> list[LiveOb
         names = [one["metadata"]["name"] for one in objects if _binds(one, namespace)]
         found += [LiveObject(kind, one, f"{path}/{one}") for one in names]
     return [*found, *_volumes(cluster, namespace, name)]
+
+
+def remove_unshared(cluster: LiveCluster, namespace: str, name: str) -> Iterator[LiveObject]:
+    """Remove the volumes and claims of a cache that shares nothing any more: pods would wait for its data.
+
+    Who may not list them has created none.
+    """
+    try:
+        found = tuple(_volumes(cluster, namespace, name))
+    except AccessDenied:
+        return
+    for thing in found:
+        remove_object(cluster, thing)
+        yield thing
 
 
 def _volumes(cluster: LiveCluster, namespace: str, name: str) -> Iterator[LiveObject]:

@@ -1,7 +1,7 @@
 import pytest
 import yaml
 
-from tests.support.live_api import live_api
+from tests.support.live_api import LiveApi, live_api
 
 
 def test_the_options_reach_the_manifests(podferry):
@@ -165,3 +165,28 @@ def test_a_shared_cache_that_cannot_be(podferry, words, said):
     done = podferry("cache", "create", "digits", "--source", "s3://b/c", "--size", "1Gi", *words)
     assert done.code != 0
     assert said in done.err
+
+
+def test_a_cache_that_shares_no_more_has_no_claims(podferry, tmp_path):
+    words = ("cache", "create", "digits", "--source", "s3://b/c", "--size", "1Gi", "--readers", "lab")
+    with live_api(tmp_path) as api:
+        options = ("--apply", "--kubeconfig", api.kubeconfig)
+        assert podferry(*words, "--shared", "/node", *options).code == 0
+        assert any("persistent" in path for path in api.objects)
+        said = podferry(*words, *options)
+        assert said.code == 0, said.err
+        assert "persistentvolumeclaim/podferry-cache-digits removed" in said.out
+        assert not [path for path in api.objects if "persistent" in path]
+
+
+def test_who_may_not_list_volumes_creates_a_cache_that_shares_nothing(podferry, tmp_path, monkeypatch):
+    answer = LiveApi.answer
+
+    def refuse(self, asked, url, *rest):
+        return (403, b"{}") if url.startswith("/api/v1/persistent") else answer(self, asked, url, *rest)
+
+    monkeypatch.setattr(LiveApi, "answer", refuse)
+    words = ("cache", "create", "digits", "--source", "s3://b/c", "--size", "1Gi", "--apply")
+    with live_api(tmp_path) as api:
+        said = podferry(*words, "--kubeconfig", api.kubeconfig)
+    assert said.code == 0, said.err
