@@ -35,7 +35,6 @@ TESTED_ELSEWHERE = {
     "storage/credentials/ambient.py": "tests/storage/credentials/test_sources.py",
     "storage/timeouts_and_limits.py": "tests/storage/fsspec/test_store.py",
     "storage/hadoop/files.py": "tests/servers/test_hdfs.py",
-    "storage/hadoop/store.py": "tests/servers/test_hdfs.py",
     "storage/hdfs/native_files.py": "tests/servers/test_hdfs.py",
     "storage/hdfs/store.py": "tests/servers/test_hdfs.py",
     "storage/store.py": "tests/storage/test_store_contract.py",
