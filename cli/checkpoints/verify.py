@@ -130,7 +130,19 @@ async def _verify_lineages(
     by_lineage = {reader.store.lineage: reader for reader in readers}
     readable = [verdict for history in await read_histories(readers) for verdict in _read_verdicts(history)]
     verdicts = await asyncio.gather(*map(check_objects, readable))
-    return await _check_contents(by_lineage, verdicts, on_progress) if deep else verdicts
+    found = await _check_contents(by_lineage, verdicts, on_progress) if deep else verdicts
+    return await _still_listed(by_lineage, found)
+
+
+async def _still_listed(
+    by_lineage: Mapping[str, CommitReader], verdicts: Sequence[CommitVerdict]
+) -> list[CommitVerdict]:
+    """The verdicts without damaged commits that are gone: an agent has removed them and their files."""
+    damaged = {verdict.lineage for verdict in verdicts if verdict.problems}
+    listed = {lineage: await by_lineage[lineage].sequences() for lineage in damaged}
+    return [
+        verdict for verdict in verdicts if not verdict.problems or verdict.sequence in listed[verdict.lineage]
+    ]
 
 
 def _read_verdicts(history: LineageHistory) -> Iterator[CommitVerdict]:

@@ -6,6 +6,7 @@ import msgspec
 
 from podferry.contract.destination.commit import Commit, commit_name, encode_commit
 from podferry.contract.exit_codes import EXIT_DOUBTFUL
+from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.storage.memory.store import CONTENTS
 
 FIT = "team.job.fit"
@@ -43,6 +44,21 @@ def test_all_problems_come_at_once_and_old_ones_do_not_fail(podferry, destinatio
         destination.delete(f"team.job.tune/{file['object']}")
     said = podferry("checkpoints", "verify", destination.uri)
     assert (said.code, said.err.count("\n")) == (1, 3)
+
+
+def test_what_an_agent_removes_meanwhile_is_not_damaged(podferry, destination, monkeypatch):
+    real = CommitReader.missing_objects
+
+    async def missing_objects(reader, commit):
+        if (reader.store.lineage, commit.sequence) == (FIT, 1):
+            await reader.store.delete([commit_name(1), *(file.object for file in commit.files)])
+        return await real(reader, commit)
+
+    monkeypatch.setattr(CommitReader, "missing_objects", missing_objects)
+    said = podferry("checkpoints", "verify", destination.uri, FIT)
+    assert (said.code, said.err) == (0, "")
+    assert "step-200" in said.out
+    assert "step-100" not in said.out
 
 
 def test_verify_reads_a_file_of_several_commits_once(podferry, destination):
