@@ -17,7 +17,8 @@ from podferry.cache.holder.file_response import SENDFILE_BYTES, send_file, sent_
 from podferry.cache.holder.holder_stage import HolderStage
 from podferry.cache.holder.readers import Readers, refusal_status, retry_seconds
 from podferry.cache.holder.small_files import HOLDER_FIELD, TOKEN_FIELD, SmallRequest
-from podferry.cache.holder.small_reads import read_bundle, read_small
+from podferry.cache.holder.small_reads import Content, open_bundle, read_bundle, read_small
+from podferry.cache.holder.version import Version
 from podferry.contract import cache_api
 from podferry.contract.cache_api import Asker, HolderStatus, Refusal
 from podferry.contract.errors import FerryError, Problem
@@ -150,19 +151,18 @@ class HolderServer:
 
     async def bundle(self, request: web.Request) -> web.Response:
         """Many small files; see `podferry.contract.bundle`."""
-        body = self._bundle(request.match_info["digest"], request.match_info["name"])
+        version = self._version(request.match_info["digest"])
+        body = None if version is None else read_bundle(version, request.match_info["name"])
         if body is None:
             problem = Problem("the holder does not have these files, or they are too much for one response")
             return _json(404, Refusal((problem,)))
         self.served_bytes += len(body)
         return web.Response(body=body)
 
-    def _bundle(self, digest: str, name: str) -> bytes | None:
-        found = (stage.versions.find(digest) for stage in self._stages)
-        version = next(filter(None, found), None)
-        return None if version is None else read_bundle(version, name)
+    def _version(self, digest: str) -> Version | None:
+        return next(filter(None, (stage.versions.find(digest) for stage in self._stages)), None)
 
-    def small_file(self, request: SmallRequest, address: str) -> bytes | None:
+    def small_file(self, request: SmallRequest, address: str) -> Content | None:
         """A small file, or many, for a reader that is known; None if `file` or `bundle` is to answer."""
         reader, is_holder = address, True
         if self._readers is not None:
@@ -171,23 +171,25 @@ class HolderServer:
                 return None
             reader, is_holder = f"{known.namespace}/{known.pod}", self._readers.is_holder(known)
         from_holder = is_holder and HOLDER_FIELD in request.fields
-        if request.is_bundle:
-            body = self._bundle(request.digest, request.name)
-            self._served(reader, body, is_holder=from_holder)
-            return body
+        found = self._bundle(request) if request.is_bundle else self._small(request, for_holder=from_holder)
+        if found is not None:
+            self.served_bytes += found.length
+            if not from_holder:
+                with self._active.request(reader):
+                    pass
+        return found
+
+    def _bundle(self, request: SmallRequest) -> Content | None:
+        version = self._version(request.digest)
+        return None if version is None else open_bundle(version, request.name)
+
+    def _small(self, request: SmallRequest, *, for_holder: bool) -> Content | None:
         for stage in self._stages:
-            found = stage.file(request.digest, request.name, for_holder=from_holder)
+            found = stage.file(request.digest, request.name, for_holder=for_holder)
             if found is not None and found.entry.size < SENDFILE_BYTES:
                 body = read_small(found.path, found.entry.size)
-                self._served(reader, body, is_holder=from_holder)
-                return body
+                return None if body is None else Content(len(body), iter((body,)))
         return None
-
-    def _served(self, reader: str, body: bytes | None, *, is_holder: bool) -> None:
-        self.served_bytes += len(body or b"")
-        if body is not None and not is_holder:
-            with self._active.request(reader):
-                pass
 
     async def refresh(self, request: web.Request) -> web.Response:
         """Have the source of a dataset listed again."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from aiohttp.helpers import rfc822_formatted_time
 
 from podferry.cache.holder.connections import Connections
+from podferry.cache.holder.small_reads import Content
 from podferry.contract import cache_api
 
 MAX_REQUEST_BYTES = 8192
@@ -59,17 +60,17 @@ def small_request(data: bytes) -> SmallRequest | None:
     return SmallRequest(digest, unquote(name) if "%" in name else name, fields, is_bundle)
 
 
-def response_of(body: bytes) -> bytes:
-    """A complete response with files."""
+def response_head(length: int) -> bytes:
+    """The head of a response with files of so many bytes."""
     head = (
-        f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nAccept-Ranges: bytes\r\n"
+        f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nAccept-Ranges: bytes\r\n"
         f"Content-Type: application/octet-stream\r\nDate: {rfc822_formatted_time()}\r\n\r\n"
     )
-    return head.encode("ascii") + body
+    return head.encode("ascii")
 
 
-Answer = Callable[[SmallRequest, str], bytes | None]
-"""The bytes that a request asks for, by the reader's address; None if aiohttp is to answer."""
+Answer = Callable[[SmallRequest, str], Content | None]
+"""What a request asks for, by the reader's address; None if aiohttp is to answer."""
 
 
 class SmallFiles(asyncio.Protocol):
@@ -87,12 +88,14 @@ class SmallFiles(asyncio.Protocol):
         self._answer, self._make_handler, self._connections = answer, make_handler, connections
         self._transport: asyncio.Transport | None = None
         self._handler: asyncio.Protocol | None = None
+        self._pieces: Iterator[bytes] | None = None
         self._address = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.Protocol`."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - what a server of streams makes
         self._transport = transport
+        transport.set_write_buffer_limits(0)  # the next piece is read when nothing of the last one is left
         self._address = str((transport.get_extra_info("peername") or ("",))[0])
         self._connections.opened(transport)
 
@@ -112,6 +115,8 @@ class SmallFiles(asyncio.Protocol):
         """See `asyncio.Protocol`."""
         if self._handler is not None:
             self._handler.resume_writing()
+        elif self._transport is not None and self._pieces is not None:
+            self._send(self._transport, self._pieces)
 
     def eof_received(self) -> bool | None:
         """See `asyncio.Protocol`."""
@@ -125,16 +130,42 @@ class SmallFiles(asyncio.Protocol):
         if self._handler is not None:
             self._handler.data_received(data)
             return
-        # A reader that asks again before it has read the last file must not fill this process's memory.
-        request = None if transport.get_write_buffer_size() else small_request(data)
-        body = self._answer(request, self._address) if request is not None else None
-        if body is None:
+        request = small_request(data)
+        content = self._answer(request, self._address) if request is not None else None
+        first = None if content is None else _first(content)
+        if content is None or first is None:
             self._hand_over(transport, data)
         else:
-            transport.write(response_of(body))
-            self._connections.answered(transport)
+            transport.write(response_head(content.length) + first)
+            self._send(transport, content.pieces)
+
+    def _send(self, transport: asyncio.Transport, pieces: Iterator[bytes]) -> None:
+        """Send what the reader takes now; it asks again when it has everything."""
+        self._connections.answered(transport)
+        while not transport.get_write_buffer_size():
+            try:
+                piece = next(pieces, None)
+            except FileNotFoundError:  # the reader asks for these files one by one
+                transport.abort()
+                return
+            if piece is None:
+                self._pieces = None
+                transport.resume_reading()
+                return
+            transport.write(piece)
+        self._pieces = pieces
+        transport.pause_reading()  # a reader that asks for more meanwhile waits, outside of this process
 
     def _hand_over(self, transport: asyncio.Transport, data: bytes) -> None:
+        transport.set_write_buffer_limits()
         self._handler = self._make_handler()
         self._handler.connection_made(transport)
         self._handler.data_received(data)
+
+
+def _first(content: Content) -> bytes | None:
+    """The first piece, or None if it is gone."""
+    try:
+        return next(content.pieces, b"")
+    except FileNotFoundError:
+        return None

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from podferry.cache.holder.version import Version
 from podferry.contract.bundle import MAX_BYTES, bundle_positions
+from podferry.contract.manifest import Entry
+
+PIECE_BYTES = 64 * 1024
+"""Of a bundle, read at a time: what a connection takes of a holder's memory if its reader is slow."""
 
 
 def read_small(path: str | os.PathLike[str], size: int) -> bytes | None:
@@ -21,18 +27,45 @@ def read_small(path: str | os.PathLike[str], size: int) -> bytes | None:
     return body if len(body) == size else None
 
 
-def read_bundle(version: Version, name: str) -> bytes | None:
+class Content(NamedTuple):
+    """Bytes to send, read while they are sent: what a slow reader has not taken yet is not kept in memory.
+
+    Attributes:
+        length: Of all pieces.
+        pieces: Raises `FileNotFoundError` for a file that is gone or has another size.
+    """
+
+    length: int
+    pieces: Iterator[bytes]
+
+
+def open_bundle(version: Version, name: str) -> Content | None:
     """The files of a bundle, or None if the version does not have them, or they are too much."""
     positions, entries = bundle_positions(name), version.document.manifest.entries
     if positions is None or positions[-1] >= len(entries):
         return None
     wanted = [entries[position] for position in positions]
-    if sum(entry.size for entry in wanted) > MAX_BYTES:
-        return None
-    root, bodies = str(version.root), []
-    for entry in wanted:
+    length = sum(entry.size for entry in wanted)
+    return Content(length, _pieces(str(version.root), wanted)) if length <= MAX_BYTES else None
+
+
+def _pieces(root: str, entries: Iterable[Entry]) -> Iterator[bytes]:
+    bodies: list[bytes] = []
+    for entry in entries:
         body = read_small(f"{root}/{entry.name}", entry.size)
         if body is None:
-            return None
+            raise FileNotFoundError(entry.name)
         bodies.append(body)
-    return b"".join(bodies)
+        if sum(map(len, bodies)) >= PIECE_BYTES:
+            yield b"".join(bodies)
+            bodies.clear()
+    yield b"".join(bodies)
+
+
+def read_bundle(version: Version, name: str) -> bytes | None:
+    """All of a bundle, or None if `open_bundle` has none, or a file of it is gone."""
+    found = open_bundle(version, name)
+    try:
+        return None if found is None else b"".join(found.pieces)
+    except FileNotFoundError:
+        return None

@@ -3,10 +3,12 @@ import socket
 
 import pytest
 
+from podferry.cache.holder.connections import Connections
 from podferry.cache.holder.holder import run_holder
 from podferry.cache.holder.readers import Readers
 from podferry.cache.holder.server import HolderServer
-from podferry.cache.holder.small_files import response_of, small_request
+from podferry.cache.holder.small_files import SmallFiles, response_head, small_request
+from podferry.cache.holder.small_reads import Content
 from podferry.contract.cache_api import HOLDER_HEADER, TOKEN_HEADER, Holder, bundle_path, file_path
 from podferry.storage.holder.client import HolderClient
 from tests.support.holder_site import holder_stage
@@ -139,17 +141,102 @@ async def test_a_token_that_is_not_known_is_left_to_aiohttp(content, tmp_path):
     known, unknown = (small_request(request(path, f"{header}{token}\r\n")) for token in ("good", "bad"))
     assert server.small_file(known, "here") is None
     await readers.check("Bearer good")
-    assert server.small_file(known, "here") == content.objects["d/a/1"]
+    assert b"".join(server.small_file(known, "here").pieces) == content.objects["d/a/1"]
     assert server.small_file(unknown, "here") is None
     path = bundle_path(digest, "0")
     known, unknown = (small_request(request(path, f"{header}{token}\r\n")) for token in ("good", "bad"))
-    assert server.small_file(known, "here") == content.objects["d/a/1"]
+    assert b"".join(server.small_file(known, "here").pieces) == content.objects["d/a/1"]
     assert server.small_file(unknown, "here") is None
     assert (server.served_bytes, asked) == (2 * len(content.objects["d/a/1"]), ["good"])
     await stage.close()
 
 
-def test_a_response_is_one_message():
-    head, _, body = response_of(b"xyz").partition(b"\r\n\r\n")
-    assert body == b"xyz"
-    assert b"\r\nContent-Length: 3\r\n" in head
+class Transport(asyncio.Transport):
+    """One whose peer takes bytes when `drain` is called."""
+
+    def __init__(self):
+        super().__init__()
+        self.sent, self.left, self.paused, self.aborted = b"", 0, False, False
+
+    def set_write_buffer_limits(self, high=None, low=None):
+        self.high = high
+
+    def get_write_buffer_size(self):
+        return self.left
+
+    def write(self, data):
+        self.sent += data
+        self.left += len(data)
+
+    def drain(self, protocol):
+        self.left = 0
+        protocol.resume_writing()
+
+    def pause_reading(self):
+        self.paused = True
+
+    def resume_reading(self):
+        self.paused = False
+
+    def abort(self):
+        self.aborted = True
+
+
+@pytest.fixture
+def slow():
+    """Connects a reader that takes nothing; returns its transport and its protocol."""
+
+    def connect(length, pieces):
+        transport = Transport()
+        protocol = SmallFiles(lambda request, address: Content(length, pieces), Unused, Connections(9))
+        protocol.connection_made(transport)
+        protocol.data_received(request())
+        return transport, protocol
+
+    return connect
+
+
+class Unused(asyncio.Protocol):
+    def __init__(self):
+        raise AssertionError("aiohttp is not asked")
+
+
+def test_the_next_piece_is_read_when_the_reader_has_taken_the_last_one(slow):
+    read = []
+
+    def pieces():
+        for piece in (b"ab", b"cd", b"e"):
+            read.append(piece)
+            yield piece
+
+    transport, protocol = slow(5, pieces())
+    assert (transport.sent, transport.paused) == (response_head(5) + b"ab", True)
+    assert (read, transport.high) == ([b"ab"], 0)
+    transport.drain(protocol)
+    assert read == [b"ab", b"cd"]
+    transport.drain(protocol)
+    assert transport.paused  # until everything is taken
+    transport.drain(protocol)
+    assert (transport.sent, transport.paused) == (response_head(5) + b"abcde", False)
+    protocol.data_received(request())
+    assert transport.sent.endswith(b"e" + response_head(5))
+
+
+def test_a_file_that_is_gone_in_the_middle_ends_the_connection(slow):
+    def pieces():
+        yield b"ab"
+        raise FileNotFoundError("c")
+
+    transport, protocol = slow(5, pieces())
+    assert not transport.aborted
+    transport.drain(protocol)
+    assert transport.aborted
+
+
+def test_a_first_file_that_is_gone_is_left_to_aiohttp(slow):
+    def pieces():
+        raise FileNotFoundError("a")
+        yield b""
+
+    with pytest.raises(AssertionError, match="aiohttp is not asked"):
+        slow(5, pieces())

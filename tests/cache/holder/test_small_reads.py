@@ -1,6 +1,6 @@
 import pytest
 
-from podferry.cache.holder.small_reads import read_bundle, read_small
+from podferry.cache.holder.small_reads import PIECE_BYTES, open_bundle, read_bundle, read_small
 from podferry.cache.holder.version import version_of
 from podferry.contract.bundle import MAX_BYTES
 from podferry.contract.cache_api import HeldDataset
@@ -54,3 +54,17 @@ async def test_a_bundle_with_a_file_that_is_gone_or_changed_is_not_sent(version)
     (version.root / "b/c").unlink()
     assert read_bundle(version, "0-1") is None
     assert read_bundle(version, "0") == b"one"
+
+
+async def test_a_bundle_is_read_piece_by_piece(tmp_path):
+    sizes = [PIECE_BYTES // 2 + 1] * 5 + [0]
+    for number, size in enumerate(sizes):
+        (tmp_path / str(number)).write_bytes(bytes([number]) * size)
+    manifest = freeze("file:///set", [Entry(str(number), size) for number, size in enumerate(sizes)])
+    version = await version_of(HeldDataset(manifest, tuple(0 for _ in sizes)), tmp_path)
+    length, pieces = open_bundle(version, "0-5")
+    assert (length, len(next(pieces))) == (sum(sizes), PIECE_BYTES + 2)
+    (tmp_path / "4").unlink()
+    assert len(next(pieces)) == PIECE_BYTES + 2
+    with pytest.raises(FileNotFoundError):
+        next(pieces)

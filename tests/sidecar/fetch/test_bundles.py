@@ -71,13 +71,13 @@ async def site(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
     uri = parse_uri(f"file://{tmp_path}/source")
-    bundles, origin, read = [], [], server.read_bundle
+    bundles, origin, read = [], [], server.open_bundle
 
     def recorded(version, name):
         bundles.append(name)
         return read(version, name)
 
-    monkeypatch.setattr(server, "read_bundle", recorded)
+    monkeypatch.setattr(server, "open_bundle", recorded)
     async with running_holder(uri, tmp_path / "held") as (_, holder):
         client = HolderClient(holder)
         held = await client.dataset(str(uri))
