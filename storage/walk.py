@@ -132,7 +132,8 @@ class Walk:
 
     def _vanished(self, name: str, measured: str) -> Unavailable:
         what = f"{self._uri / name} is listed and cannot be opened"
-        return Unavailable.of(what, measured, "Give permission to read it, or remove it")
+        remedy = "Give permission to read it; if a program removes what is there, list it when that has ended"
+        return Unavailable.of(what, measured, remedy)
 
     def _endless(self, name: str, measured: str) -> Corrupt:
         what = f"the listing of {self._uri / name} has no end"

@@ -70,7 +70,7 @@ def test_an_object_that_always_fails_is_named(fetching, tmp_path, kind):
 
 
 def test_files_fetched_before_an_error_are_kept(fetching, tmp_path):
-    fault = Fault("truncated answer", pod=1, count=10**6, part=0.4)
+    fault = Fault("flipped answer", pod=1, count=10**6, part=0.4)
     assert fetching(tmp_path / "stage", fault, only=asks_for("large/0.bin")).code == 1
     asked = []
     fetched = fetching(

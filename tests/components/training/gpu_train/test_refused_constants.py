@@ -41,7 +41,10 @@ REFUSED = {
     ),
     "memory without a unit": (
         lambda given, data: gpu_train(fit(uri=URI), dataset=URI, memory="16", shm_size=8),
-        ("memory: 16 B is too little for a process ('16'). Write", "shm_size: 8 B is too little"),
+        (
+            "memory: a number without a unit means bytes ('16'). Write 16Mi or 16Gi",
+            "shm_size: a number without",
+        ),
     ),
     "memory in thousandths": (
         lambda given, data: gpu_train(fit(uri=URI), dataset=URI, memory="512m"),
