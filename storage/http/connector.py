@@ -37,5 +37,8 @@ class Connector(aiohttp.TCPConnector):
 
 def _is_open(transport: asyncio.Transport) -> bool:
     """Whether its socket is; asyncio's transports may not be aborted when they have ended by themselves."""
-    socket = transport.get_extra_info("socket")
+    try:
+        socket = transport.get_extra_info("socket")
+    except AttributeError:  # asyncio's transport of TLS has let its socket go: it was closed twice
+        return False
     return socket is not None and socket.fileno() >= 0

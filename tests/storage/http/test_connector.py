@@ -95,3 +95,28 @@ def test_a_body_that_a_server_refuses_to_read_keeps_no_connection_open(loop, tls
 def test_connections_that_have_ended_by_themselves_are_let_alone(loop, tls):
     with asyncio.Runner(loop_factory=loop) as runner:
         assert runner.run(refused_upload(KeepingConnector, tls, read_later=True)) == (0, 0)
+
+
+@LOOPS
+def test_a_connection_of_tls_that_was_closed_twice_does_not_fail_the_next_one(loop, private_ca):
+    async def ask_twice():
+        async def answer(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            writer.close()
+
+        context = private_ca.server_context("127.0.0.1")
+        connector = KeepingConnector(ssl=tls_context(private_ca.pem))
+        async with (
+            await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context) as server,
+            aiohttp.ClientSession(connector=connector) as session,
+        ):
+            url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            for _ in range(2):
+                async with session.get(url) as response:
+                    assert response.status == 200
+                connector.kept.close()
+                connector.kept.close()
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(ask_twice())
