@@ -21,6 +21,7 @@ from serving import BUCKET, MIB, Site
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.memory_sum import memory_sum
 from podferry.contract.spec import DatasetSpec, FerrySpec
+from podferry.contract.tmpfs_cost import KERNEL_BYTES_PER_FILE, allocated_bytes
 
 HOLDERS = str(Path(__file__).with_name("holders.py"))
 PEERS = 1 / 1.3
@@ -39,8 +40,8 @@ def memory(scale: CacheScale, sites: Mapping[str, Site], folder: Path) -> Found:
             time.sleep(EVERY)
         holder.wait_until_complete()
         files = sum_of(holder.root)
-        size = sum(path.stat().st_size for path in holder.root.rglob("*") if path.is_file())
-    listed = ListedSize(size, data.count)
+        sizes = [path.stat().st_size for path in holder.root.rglob("*") if path.is_file()]
+    listed = ListedSize(sum(sizes), data.count, allocated_bytes(sizes))
     wanted = memory_sum(FerrySpec(datasets=(DatasetSpec(uri),)), {"": listed})
     used, off = highest + files, (highest + files) / wanted.sidecar - 1
     found = (
@@ -48,7 +49,7 @@ def memory(scale: CacheScale, sites: Mapping[str, Site], folder: Path) -> Found:
         f"the sum is {wanted.sidecar / MIB:.0f} MiB: {off:+.1%}"
     )
     what = f"{data.title}: a holder's most memory, first fill"
-    most = highest + wanted.data_volume
+    most = highest + wanted.data_volume + data.count * KERNEL_BYTES_PER_FILE
     full = f"{most / MIB:.0f} MiB of {wanted.sidecar / MIB:.0f}"
     return Found(
         (),
