@@ -243,7 +243,7 @@ class HolderStage:
             root: Where its files are; they are at `self.root` when it is served.
             directory: Of its records.
         """
-        wanted = root, directory, manifest, self.uri, self.shared.checksums(manifest.digest)
+        wanted = root, directory, manifest, self.uri, self.shared.take_checksums(manifest.digest)
         checksums = await asyncio.to_thread(record_checksums, *wanted)
         return await version_of(HeldDataset(manifest, checksums), self.root)
 

@@ -62,8 +62,8 @@ class SharedFetch:
         self._log, self._staging = log, staging
         self._listed.set()
 
-    def checksums(self, digest: str) -> Mapping[str, int]:
-        """CRC-64/NVME of the files of a version that are known, by name. Call it once: they are forgotten."""
+    def take_checksums(self, digest: str) -> Mapping[str, int]:
+        """CRC-64/NVME of the files of a version that are known, by name. They are needed once."""
         if self._log is not None and self._log.manifest.digest == digest:
             return self._log.checksums()
         known = self._computed if self._computed_of == digest else NONE_COMPUTED

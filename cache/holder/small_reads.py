@@ -51,14 +51,16 @@ def open_bundle(version: Version, name: str) -> Content | None:
 
 def _pieces(root: str, entries: Iterable[Entry]) -> Iterator[bytes]:
     bodies: list[bytes] = []
+    size = 0
     for entry in entries:
         body = read_small(f"{root}/{entry.name}", entry.size)
         if body is None:
             raise FileNotFoundError(entry.name)
         bodies.append(body)
-        if sum(map(len, bodies)) >= PIECE_BYTES:
+        size += len(body)
+        if size >= PIECE_BYTES:
             yield b"".join(bodies)
-            bodies.clear()
+            bodies, size = [], 0
     yield b"".join(bodies)
 
 

@@ -28,7 +28,7 @@ from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.http.response_head import UnexpectedResponse
 from podferry.storage.request_builder import RequestBuilder
-from podferry.storage.store import BundlingStore, StreamingStore
+from podferry.storage.store import StreamingStore
 
 
 class Fetcher:
@@ -74,7 +74,7 @@ class Fetcher:
         self._streams = streams
         single = (one for job in self._files.jobs for one in single_jobs(job))
         self._runs = range_runs(single, streams.stream_bytes if streams is not None else 0)
-        bundles = isinstance(source.store, BundlingStore)
+        bundles = self._files.bundled is not None
         self._pools = PoolRunner(plan, self._files.sink, settings, counters, bundles=bundles)
 
     async def run(self) -> None:

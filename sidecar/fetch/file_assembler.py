@@ -32,6 +32,7 @@ class FileAssembler:
         sink: Where the jobs write.
         jobs: The plan's jobs, file by file, without ranges that an earlier start has written; small files in
             bundles if the store has them. Shared.
+        bundled: The files that arrive in bundles; None if the store has no bundles.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class FileAssembler:
         self._ranged: dict[int, RangedFile] = {}
         self._checksums: dict[int, Checksum] = {}
         bundling = source.store if isinstance(source.store, BundlingStore) else None
-        self._bundled = None if bundling is None or builder is None else BundledFiles(bundling)
+        self.bundled = None if bundling is None or builder is None else BundledFiles(bundling)
         self.jobs = self._make_jobs()
 
     def head_jobs(self) -> list[HeadJob]:
@@ -73,7 +74,7 @@ class FileAssembler:
                 self._stage.write_small(span.file, memoryview(b""), file)
                 self._published(file, 0, 0)
             elif not self._plan.is_large(span.file):
-                if self._bundled is None or not self._bundled.add(span.file, self._source.object_of(file)):
+                if self.bundled is None or not self.bundled.add(span.file, self._source.object_of(file)):
                     yield self._object_job(span.file)
             else:
                 ranged = self._ranged_file(span)
@@ -81,8 +82,8 @@ class FileAssembler:
                     entry, path = self._source.object_of(file), ranged.partial.path
                     yield RangeJob(span.file, entry, span.start, span.length, path, ranged.kind, self.sink)
 
-        if self._bundled is not None:
-            yield from self._bundled.jobs(self._object_job)
+        if self.bundled is not None:
+            yield from self.bundled.jobs(self._object_job)
 
     def _object_job(self, number: int) -> ObjectJob:
         """The job of a small file, by its number in the plan."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from podferry.contract.bundle import MAX_BYTES
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.bundles import failed_name
 from podferry.sidecar.fetch.job_queue import JobQueue
@@ -65,8 +64,9 @@ class PoolRunner:
         bundles: bool = False,
     ) -> None:
         self._plan, self._sink, self._settings, self._counters = plan, sink, settings, counters
-        largest = MAX_BYTES if bundles else max((file.size for file in plan.files), default=0)
-        connection_bytes = min(BUFFER_BYTES, max(largest, MIN_CONNECTION_BYTES))
+        largest = max((file.size for file in plan.files), default=0)
+        touched = min(BUFFER_BYTES, max(largest, MIN_CONNECTION_BYTES))
+        connection_bytes = BUFFER_BYTES if bundles else touched  # a bundle nearly fills the buffer
         # Half of the bytes in flight: the other half is the fallback's.
         self._max_connections = min(MAX_CONNECTIONS, max(1, settings.buffer_bytes // 2 // connection_bytes))
 
