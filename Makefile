@@ -124,7 +124,7 @@ bench-reviews: $(STAMP)bench
 
 bench-sources: export PODFERRY_PROGRAM = $(abspath $(INSTALLED)/bin/podferry)
 bench-sources: $(STAMP)bench $(STAMP)servers installed ## compare every source with its usual tool; SHORT=1 as above
-	$(BIN)/python benchmarks/sources.py $(SCHEMES) $(if $(SHORT),--short)
+	$(BIN)/python benchmarks/sources.py $(SCHEMES) $(if $(FILES),--files $(FILES)) $(if $(SHORT),--short)
 
 bench-batches: $(STAMP)bench $(STAMP)test ## the time of a batch, from the stage and straight from OSS; SHORT=1 as above
 	PYTHONPATH=. $(BIN)/python benchmarks/batches.py $(if $(SHORT),--short)

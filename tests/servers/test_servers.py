@@ -74,7 +74,7 @@ async def store(request, fresh):
 
 
 async def test_listings_are_paged(store):
-    count = 1103 if store.uri.scheme in ("s3", "az") and not store.uri.options else 101
+    count = 1103 if store.uri.scheme in ("s3", "az", "gs") and not store.uri.options else 101
     for start in range(0, count, 64):
         await asyncio.gather(*(store.write(f"p/{i:04}", b"x") for i in range(start, min(start + 64, count))))
     assert len([entry async for entry in store.entries()]) == count
