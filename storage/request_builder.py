@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import ssl
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 import msgspec
@@ -80,6 +80,17 @@ class RequestBuilder(Protocol):
 
         A request for the complete object has no `Range`, and asks for its checksum. As far as the store
         supports it, the request fails if the object is not the version that `entry` names.
+        """
+
+
+@runtime_checkable
+class PartialRequestBuilder(RequestBuilder, Protocol):
+    """Builds requests for a server that has only some objects, or other versions of them."""
+
+    def serves(self, entry: Entry) -> bool:
+        """Whether the server has this version; the store's own client knows where else it is.
+
+        `build` is called for no other: its response could have the bytes of another version, and no tag.
         """
 
 

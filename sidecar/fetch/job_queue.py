@@ -10,9 +10,10 @@ from podferry.contract.errors import FerryError
 from podferry.sidecar.fetch.rate_limit import RateLimit
 from podferry.storage.http.connection import GetJob, body_bytes
 from podferry.storage.http.response_head import UnexpectedResponse
-from podferry.storage.request_builder import RequestBuilder
+from podferry.storage.request_builder import PartialRequestBuilder, RequestBuilder
 
 CLOSED = "the pool has closed"
+OTHER_VERSION = "the server does not have this version"
 BATCH_JOBS = 128
 """Large enough to make preparing them cheap, small enough to share."""
 BATCH_BYTES = 32 << 20
@@ -38,6 +39,7 @@ class JobQueue:
     ) -> None:
         self._builder, self._jobs, self._on_fall_back = builder, jobs, on_fall_back
         self._limit, self.origin = limit, builder.origin
+        self._partial = builder if isinstance(builder, PartialRequestBuilder) else None
 
     async def next_batch(self) -> Sequence[GetJob]:
         """See `JobSource.next_batch`."""
@@ -77,6 +79,9 @@ class JobQueue:
         batch: list[GetJob] = []
         count = 0
         for job in self._jobs:
+            if self._partial is not None and not self._partial.serves(job.entry):
+                self._return([job], OTHER_VERSION)
+                continue
             batch.append(job)
             count += body_bytes(job)
             if len(batch) >= BATCH_JOBS or count >= self._batch_bytes:

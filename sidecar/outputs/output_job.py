@@ -184,7 +184,7 @@ class OutputJob:
         remedy = f"Raise {PREFIX}grace" if self._config.in_pod else "Raise --durable-timeout"
         measured = f"{len(left)} of {len(last.scan.files)} files: {sample_names(left)}" if left else ""
         problem = Problem("the last upload of the outputs has not ended", measured, remedy)
-        return Durability(False, (_label(left),), (problem, *last.failures()))
+        return Durability(False, (_label(left),), (*self._sync.failures(), problem))
 
     async def _write_last_record(self, problems: tuple[Problem, ...]) -> None:
         """A failure is only logged: the uploaded files count without their record."""

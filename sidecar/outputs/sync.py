@@ -75,7 +75,7 @@ class OutputSync:
         self._root, self._connect, self._attempts = root, connect, attempts
         self._sent: dict[str, tuple[FileIdentity, bool]] = {}  # and whether the identity is conclusive
         self._round_lock, self._large_file_lock = asyncio.Lock(), asyncio.Lock()
-        self.last = SyncRound()
+        self.last = self._before = SyncRound()
 
     async def round(self) -> SyncRound:
         """Upload what the destination does not have in its current version.
@@ -90,7 +90,7 @@ class OutputSync:
                 unread = Problem(f"the output directory {self._root} cannot be read", str(error.strerror))
                 self.last = SyncRound(failed={".": SyncFailure((unread,), temporary=False)})
                 return self.last
-            self.last = SyncRound(scan)
+            self._before, self.last = self.last, SyncRound(scan)
             files = scan.files
             outdated = (name for name, found in files.items() if self._sent.get(name) != (found, True))
             names = sorted(outdated, key=lambda name: (files[name].size, name))
@@ -102,6 +102,13 @@ class OutputSync:
         scanned = self.last.scan.files
         sent = {name: identity for name, (identity, _) in self._sent.items()}
         return {name: found.size for name, found in scanned.items() if sent.get(name) == found}
+
+    def failures(self) -> tuple[Problem, ...]:
+        """Why files are not at the destination; of those that this round has not sent yet, in the last one."""
+        uploaded = self.uploaded()
+        left = self.last.scan.files.keys() - uploaded.keys() - self.last.changed
+        before = {name: failure for name, failure in self._before.failed.items() if name in left}
+        return SyncRound(failed=before | self.last.failed).failures()
 
     async def _upload(self, name: str) -> None:
         last = self.last

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import cached_property
 
 from msgspec.structs import replace
@@ -21,6 +21,18 @@ from podferry.storage.store import Body, Store, WriteMode
 NOT_HELD: tuple[Entry | None, int, int] = None, 0, 0
 BUNDLE = "/"
 """What the name of a bundle begins with in a request, and that of no file."""
+
+
+class HeldGetBuilder(PlainGetBuilder):
+    """Builds requests for what a holder has. See `podferry.storage.request_builder.PartialRequestBuilder`."""
+
+    def __init__(self, plain: PlainRequest, has: Callable[[Entry], bool]) -> None:
+        super().__init__(plain)
+        self._has = has
+
+    def serves(self, entry: Entry) -> bool:
+        """See `PartialRequestBuilder.serves`."""
+        return self._has(entry)
 
 
 class HolderStore:
@@ -69,7 +81,7 @@ class HolderStore:
 
     @cached_property
     def request_builder(self) -> RequestBuilder | None:
-        """Of the holder. The digest in the path is the files' version, so no tag is compared."""
+        """Of the holder. The digest in the path is the version of its files, so no tag is compared."""
         address = request_address(self._client.url, DIRECT)
         if address is None:
             return None
@@ -82,7 +94,11 @@ class HolderStore:
             matches=False,
             token=token,
         )
-        return PlainGetBuilder(plain)
+        return HeldGetBuilder(plain, self._has)
+
+    def _has(self, entry: Entry) -> bool:
+        """Whether the holder has this version of a file; a bundle is made of such files."""
+        return entry.name.startswith(BUNDLE) or self._held.get(entry.name, NOT_HELD)[0] == entry
 
     async def read(
         self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None

@@ -23,7 +23,7 @@ GONE = Unavailable.of("the store does not respond")
 
 @pytest.fixture
 async def site(content, tmp_path):
-    content.objects["d/large"] = LARGE
+    content.objects |= {"d/large": LARGE, "d/one range": b"o" * (1 << 19)}
     (tmp_path / "stage").mkdir()
     jobs = []
     async with running_holder(content.uri, tmp_path / "held") as (stage, holder):
@@ -64,6 +64,25 @@ async def test_changed_and_new_files_are_the_sources(site, content, tmp_path):
     await fetch(site[0]())
     assert held(tmp_path / "stage") == expected(content)
     assert reads(content) == ["a/1", "c"]
+
+
+SAME_SIZES = {
+    "d/a/1": b"new",
+    "d/large": LARGE[1:] + b"n",
+    "d/one range": b"n" * (1 << 19),
+}
+"""New versions of files, as long as those that the holder has: in a bundle, in ranges, in one request."""
+
+
+@pytest.mark.parametrize("changed", [*([name] for name in SAME_SIZES), [*SAME_SIZES]])
+@pytest.mark.parametrize("is_frozen", [False, True])
+async def test_other_versions_of_the_same_size_are_the_sources(site, content, tmp_path, changed, is_frozen):
+    job, _ = site
+    content.objects |= {name: SAME_SIZES[name] for name in changed}
+    frozen = reference_to(await list_dataset(MemoryStore(content.uri))) if is_frozen else None
+    await fetch(job(frozen))
+    assert held(tmp_path / "stage") == expected(content)
+    assert reads(content) == sorted(name.removeprefix("d/") for name in changed)
 
 
 async def test_a_selection_and_a_shard(site, content, tmp_path):

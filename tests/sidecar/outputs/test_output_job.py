@@ -203,6 +203,22 @@ async def test_files_written_while_the_pod_ends_are_uploaded(site):
     await job.close()
 
 
+async def test_the_reason_of_a_failed_round_is_kept_while_the_next_one_runs(site):
+    site.write("a", b"1")
+    job, gate = site.job(), asyncio.Event()
+    full = Unavailable.of("no space left", "0 B free", "Free space there")
+    attempts = job._sync._attempts
+    site.content.faults += [Fault("write", "a", error=full, times=attempts), Fault("write", "a", wait=gate)]
+    await job.flush(0.0)
+    await until(lambda: len(site.writes()) > attempts)
+    found = await job.flush(0.0)
+    ends = "the last upload of the outputs has not ended"
+    assert [problem.what for problem in found.problems] == ["no space left", ends]
+    gate.set()
+    assert await job.finish(end()) == DURABLE
+    await job.close()
+
+
 async def test_a_past_deadline_is_reported(site):
     site.write("a", b"1")
     job = site.job()

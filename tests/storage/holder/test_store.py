@@ -1,4 +1,5 @@
 import pytest
+from msgspec.structs import replace
 
 from podferry.contract.cache_api import HeldDataset, Holder
 from podferry.contract.errors import NotFound
@@ -7,6 +8,7 @@ from podferry.storage.checksum.checksums import Checksum, ChecksumKind, crc64
 from podferry.storage.holder.client import HolderClient
 from podferry.storage.holder.store import HolderStore
 from podferry.storage.memory.store import MemoryStore
+from podferry.storage.request_builder import PartialRequestBuilder
 from podferry.storage.store import WriteMode
 from tests.support.holder_site import running_holder
 
@@ -77,6 +79,18 @@ async def test_requests_name_the_version_by_its_digest(site):
     assert request.startswith(f"GET /v1/files/{digest}/a%20b/%231 HTTP/1.1\r\n".encode())
     assert b"Range: bytes=2-4\r\n" in request
     assert b"If-Match" not in request
+
+
+async def test_requests_are_for_what_the_holder_has(site):
+    store, stage = site
+    entries = stage.complete.document.manifest.entries
+    builder = store.request_builder
+    assert isinstance(builder, PartialRequestBuilder)
+    assert all(builder.serves(entry) for entry in (*entries, store.bundle_of([0, 1], 6)))
+    for entry in entries:
+        assert not builder.serves(replace(entry, tag='"other"'))
+        assert not builder.serves(replace(entry, size=entry.size + 1))
+    assert not builder.serves(Entry("new", 3, '"tag"'))
 
 
 async def test_a_token_is_sent(content, tmp_path):
