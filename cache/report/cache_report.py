@@ -42,6 +42,7 @@ class HolderReport(msgspec.Struct, frozen=True):
         status: What it says, or None if it does not respond.
         problem: Why it does not respond.
         has_failed: Whether Kubernetes cannot run its pod.
+        is_permanent: Whether it has ended because another try cannot help.
     """
 
     pod: str
@@ -49,6 +50,7 @@ class HolderReport(msgspec.Struct, frozen=True):
     status: HolderStatus | None = None
     problem: str = ""
     has_failed: bool = False
+    is_permanent: bool = False
 
     @property
     def total_bytes(self) -> int:
@@ -144,8 +146,8 @@ class CacheReport(msgspec.Struct, frozen=True):
     @property
     def cannot_fetch(self) -> bool:
         """Whether no holder can fetch the dataset, as they say. A pod that cannot run may run later."""
-        refused = any(one.status and one.status.problems for one in self.holders)
-        return self.phase is Phase.FAILED and refused
+        refused = (one.is_permanent or (one.status and one.status.problems) for one in self.holders)
+        return self.phase is Phase.FAILED and any(refused)
 
     @property
     def problems(self) -> tuple[str, ...]:

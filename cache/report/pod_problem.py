@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from signal import Signals
 from typing import Any
 
 import msgspec
 
 from podferry.contract.errors import printable_text
+from podferry.contract.exit_codes import EXIT_NEVER
 
 Json = Mapping[str, Any]
 STARTING = {"", "ContainerCreating", "PodInitializing"}
 """Why a container waits that is about to start."""
+ENDED = frozenset({"Error", "Completed"})
+"""Kubernetes' words for a container that has ended by itself."""
+AGAIN = "it has ended, and starts again"
+SIGNALLED = 128
+"""What a signal's number is added to."""
 
 
 class PodProblem(msgspec.Struct, frozen=True):
@@ -20,10 +28,12 @@ class PodProblem(msgspec.Struct, frozen=True):
     Attributes:
         text: One line: Kubernetes' word for it, and the message behind it.
         has_failed: Whether it does not start by itself soon; else it is being started.
+        is_permanent: Whether the program has ended because another try cannot help.
     """
 
     text: str
     has_failed: bool
+    is_permanent: bool = False
 
 
 def pod_problem(pod: Json) -> PodProblem | None:
@@ -49,22 +59,41 @@ def _container_problem(container: Json) -> PodProblem | None:
     state = container.get("state") or {}
     waiting = state.get("waiting") or {}
     ended = state.get("terminated") or (container.get("lastState") or {}).get("terminated") or {}
-    if "running" in state or not (waiting or ended):
+    if "running" in state and not ended:
         return None
-    reason, killed = str(waiting.get("reason") or ""), str(ended.get("reason") or "")
-    reasons = ", ".join(
-        dict.fromkeys(one for one in (reason, killed) if one not in {"", "Error", "Completed"})
-    )
-    message = _said(str(ended.get("message") or "")) or str(waiting.get("message") or "")
-    return _problem(reasons or killed, message, has_failed=bool(ended) or reason not in STARTING)
+    reason = AGAIN if "running" in state else str(waiting.get("reason") or "")
+    has_failed = bool(ended) or reason not in STARTING
+    is_permanent = ended.get("exitCode") == EXIT_NEVER
+    killed = str(ended.get("reason") or "")
+    reasons = dict.fromkeys(one for one in (reason, killed) if one not in {"", *ENDED})
+    message = _ending(ended) or str(waiting.get("message") or "")
+    return _problem(", ".join(reasons) or killed, message, has_failed=has_failed, is_permanent=is_permanent)
+
+
+def _ending(ended: Json) -> str:
+    """What a container that has ended said, or else its exit code."""
+    code = int(ended.get("exitCode") or 0)
+    return _said(str(ended.get("message") or "")) or (f"exit code {code}{_signal_of(code)}" if code else "")
+
+
+def _signal_of(code: int) -> str:
+    """The signal that an exit code stands for, as a shell counts them."""
+    with suppress(ValueError):
+        return f" ({Signals(code - SIGNALLED).name})"
+    return ""
 
 
 def _said(message: str) -> str:
-    """Of the end of a log, the problems that podferry has printed at its end; all of any other text."""
-    problems = [line for line in message.splitlines() if line.startswith("podferry: ")]
-    return " ".join(dict.fromkeys(problems)) or message
+    """Of the end of a log, the problems that podferry has printed at its end; all of any other text.
+
+    Kubernetes cuts a log anywhere: the lines of a log in JSON say nothing of why it ends.
+    """
+    lines = message.splitlines()
+    problems = [line for line in lines if line.startswith("podferry: ")]
+    is_log = any(line.startswith("{") for line in lines)
+    return " ".join(dict.fromkeys(problems)) or ("" if is_log else message)
 
 
-def _problem(reason: str, message: str, *, has_failed: bool) -> PodProblem | None:
+def _problem(reason: str, message: str, *, has_failed: bool, is_permanent: bool = False) -> PodProblem | None:
     text = " ".join(": ".join(filter(None, (reason, message))).split())
-    return PodProblem(printable_text(text), has_failed) if text else None
+    return PodProblem(printable_text(text), has_failed, is_permanent) if text else None

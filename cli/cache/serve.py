@@ -28,7 +28,8 @@ from podferry.cli.options.param_types import DIRECTORY, ParsedParam
 from podferry.cli.options.store_options import access_options
 from podferry.contract.annotation_values import parse_size
 from podferry.contract.cache_api import PORT
-from podferry.contract.errors import InvalidSpec, Problem, Refused
+from podferry.contract.errors import Changed, InvalidSpec, PermanentError, Problem, Refused
+from podferry.contract.exit_codes import EXIT_NEVER
 from podferry.contract.spec import Unpack
 from podferry.sidecar.config.local_path import ensure_dir, sibling_dir
 from podferry.sidecar.config.tuning import PrefetchSettings
@@ -38,6 +39,7 @@ from podferry.sidecar.dataset.fit_check import HOLDER
 from podferry.sidecar.fetch.rate_limit import RateLimit
 from podferry.sidecar.fetch.workers.processes import prefork
 from podferry.sidecar.runtime.log_setup import configure_logs
+from podferry.sidecar.runtime.messages import print_problems
 from podferry.webhook.cluster.kube import KubeClient, cluster_session, in_cluster_url
 
 LOOPBACK = "127.0.0.1"
@@ -78,8 +80,19 @@ def serve(log_level: str, log_format: str | None, **options: Any) -> None:
     earlier start has left in DIRECTORY are compared with its record, and fetched again if they differ.
 
     Several holders of one dataset, each with the others as --peer, fetch each file from the source once.
+    Ends with exit code 78 if another try cannot help.
     """
     configure_logs(log_level, log_format)
+    try:
+        _start(options)
+    except Changed:
+        raise
+    except PermanentError as error:
+        print_problems(error.problems)
+        raise SystemExit(EXIT_NEVER) from error
+
+
+def _start(options: dict[str, Any]) -> None:
     host, port, namespaces = (options.pop(name) for name in ("host", "port", "readers"))
     refresh = options.pop("refresh")
     InvalidSpec.raise_any(_address_problems(host, namespaces))

@@ -49,7 +49,7 @@ def warmup(name: str, namespace: str, kubeconfig: str | None, context: str | Non
 def _wait(
     caches: LiveCaches, report: CacheReport, seconds: float, on_progress: Callable[[int, int], None]
 ) -> CacheReport:
-    until, asked = time.monotonic() + seconds, False
+    until, asked, said = time.monotonic() + seconds, False, set[str]()
     while True:
         # A holder that is about to be replaced could end in the middle of the request.
         if not asked and not report.is_replacing:
@@ -59,6 +59,10 @@ def _wait(
         on_progress(sum(one.cached_bytes for one in report.holders), report.total_bytes * report.wanted)
         if asked and _is_done(report):
             return report
+        if report.phase is Phase.FAILED:  # what may be mended while it waits
+            for problem in {*report.problems} - said:
+                print_message(problem, "yellow")
+            said |= {*report.problems}
         if time.monotonic() > until:
             raise _too_late(report, seconds)
         time.sleep(POLL_SECONDS)

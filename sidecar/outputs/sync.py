@@ -104,7 +104,7 @@ class OutputSync:
         return {name: found.size for name, found in scanned.items() if sent.get(name) == found}
 
     def failures(self) -> tuple[Problem, ...]:
-        """Why files are not at the destination; of those that this round has not sent yet, in the last one."""
+        """Why files are not at the destination; for those this round has not tried yet, in the last one."""
         uploaded = self.uploaded()
         left = self.last.scan.files.keys() - uploaded.keys() - self.last.changed
         before = {name: failure for name, failure in self._before.failed.items() if name in left}

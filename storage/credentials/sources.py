@@ -29,6 +29,9 @@ TRUE_VALUES = ("1", "true", "yes", "on")
 KFP_KEYS = {"accesskey": "AWS_ACCESS_KEY_ID", "secretkey": "AWS_SECRET_ACCESS_KEY"}
 """Keys of the Secret `mlpipeline-minio-artifact`, which every namespace with Kubeflow Pipelines has. Source:
 kubeflow/pipelines, `manifests/kustomize/third-party`, the Secret of the object store."""
+JUICEFS_KEYS = {"access-key": "AWS_ACCESS_KEY_ID", "secret-key": "AWS_SECRET_ACCESS_KEY"}
+"""Keys of the Secrets of JuiceFS's CSI driver, and so of Paddle Operator's SampleSets, for S3. They keep their
+names as well, for `bos://`. Source: JuiceFS CSI driver, "Volume credentials"."""
 KEYTAB = "keytab"
 """How the names of keys end that hold a keytab of Kerberos; its library reads the file."""
 CONTROL_CHARACTER = lazy_pattern(r"[\x00-\x1f\x7f]")
@@ -133,9 +136,12 @@ def _mounted(path: Path) -> dict[str, str]:
         raise CredentialsMissing.of(f"there are no credentials in {path}", measured, remedy)
     in_version = {file.name for file in version.glob("*")}
     found = {file.name: _value(file, version if file.name in in_version else path) for file in files}
-    return {
+    named = {
         KFP_KEYS.get(name, name): value for name, value in found.items() if KFP_KEYS.get(name) not in found
     }
+    if named.keys() & JUICEFS_KEYS.values():
+        return named
+    return named | {JUICEFS_KEYS[name]: value for name, value in named.items() if name in JUICEFS_KEYS}
 
 
 def _netrc(environ: Mapping[str, str]) -> dict[str, str]:

@@ -26,9 +26,9 @@ KIND = "storage#objects"
 """What a page says of itself. Source: "Objects: list", JSON API reference of Cloud Storage."""
 
 PAGE = {"maxResults": "1000", "fields": "kind,nextPageToken,prefixes,items(name,size,etag)"}
-"""What is used of a page. All metadata of 1,000 objects can have 8 MiB and more, since each may have 8 KiB of its
-user's; fake-gcs-server returns all objects in one page unless it is limited. Sources: "Objects: list" and "Partial
-response", JSON API reference of Cloud Storage; "Quotas & limits"; fake-gcs-server 1.56.1 was run."""
+"""What is used of a page. All metadata of 1,000 objects can have 8 MiB and more, since each may have 8 KiB of
+its user's; fake-gcs-server 1.56.1 returns all objects in one page unless it is limited. Sources: "Objects:
+list" and "Partial response", JSON API reference of Cloud Storage; "Quotas & limits"."""
 
 
 class UnreadableGcsListing(GcsResponseError):

@@ -74,15 +74,19 @@ class HolderClient:
 
     async def _ask(self, path: str) -> tuple[int, bytes]:
         """Status and body of a document; a holder that starts, starts again or is busy is waited for."""
-        since = self._now()
+        since, down_since = self._now(), None
         while True:
             try:
                 status, headers, body = await self._get(path, {}, MAX_DOCUMENT_BYTES)
-            except HolderUnavailable:
-                if self._now() - since > START_SECONDS:
+            except HolderUnavailable as error:
+                # A holder that ends closes a request that may have waited; one that hangs has had its time.
+                hangs = isinstance(error.__cause__, TimeoutError)
+                down_since = self._now() if down_since is None else down_since
+                if self._now() - (since if hangs else down_since) > START_SECONDS:
                     raise
                 await asyncio.sleep(START_PAUSE_SECONDS)
                 continue
+            down_since = None
             pause = _pause_seconds(headers) if status == LATER else None
             if pause is None or self._now() - since + pause > BUSY_SECONDS:
                 return status, body

@@ -51,3 +51,10 @@ def test_a_warning_says_where_they_belong(namespace: Namespace, kind: str, place
         f"annotations on the {kind} itself reach no pod: move them to {place}.metadata.annotations" in warning
     )
     assert apply({"example.com/owner": "vision"}) == ""
+
+
+def test_those_of_a_cache_are_in_place(namespace: Namespace) -> None:
+    made = workload("Deployment", {"podferry.io/nodes": "2"})
+    made["metadata"]["labels"] = {"podferry.io/cache": "digits"}
+    answer = namespace.ask("apply", "--dry-run=server", "-f", "-", stdin=json.dumps(made))
+    assert (answer.code, answer.errors) == (0, "")

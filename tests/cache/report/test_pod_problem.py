@@ -12,6 +12,14 @@ LOGGED = {
 }
 ODD = {"terminated": {"reason": "Error", "message": "\x1b[31mred\n\x00"}}
 KILLED = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
+CUT = {
+    "terminated": {
+        "reason": "Error",
+        "exitCode": 137,
+        "message": 'uge-0", "event": "reader"}\n{"event": "reader"}\n',
+    }
+}
+REFUSED = {"terminated": {"reason": "Error", "exitCode": 78, "message": "podferry: the bucket is missing.\n"}}
 PULL = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
 NO_NODE = {
     "type": "PodScheduled",
@@ -27,7 +35,7 @@ def container(state, last=None):
 
 @pytest.mark.parametrize(
     "status",
-    [{}, container({"running": {}}, ENDED), container({}), {"conditions": [{"status": "True"}]}],
+    [{}, container({"running": {}}), container({}), {"conditions": [{"status": "True"}]}],
 )
 def test_kubernetes_says_nothing(status):
     assert pod_problem({"status": status}) is None
@@ -42,10 +50,16 @@ def test_kubernetes_says_nothing(status):
         (container(BACK_OFF), "CrashLoopBackOff: back-off 20s restarting failed container", True),
         (
             container(BACK_OFF, KILLED),
-            "CrashLoopBackOff, OOMKilled: back-off 20s restarting failed container",
+            "CrashLoopBackOff, OOMKilled: exit code 137 (SIGKILL)",
             True,
         ),
-        (container(KILLED), "OOMKilled", True),
+        (container(KILLED), "OOMKilled: exit code 137 (SIGKILL)", True),
+        (container(BACK_OFF, CUT), "CrashLoopBackOff: exit code 137 (SIGKILL)", True),
+        (
+            container({"running": {}}, ENDED),
+            "it has ended, and starts again: podferry: the bucket is missing.",
+            True,
+        ),
         (container({"terminated": {"reason": "Error"}}), "Error", True),
         (container(PULL), "ImagePullBackOff: no such image", True),
         (container({"waiting": {"reason": "ContainerCreating"}}), "ContainerCreating", False),
@@ -55,3 +69,10 @@ def test_kubernetes_says_nothing(status):
 )
 def test_what_kubernetes_says(status, text, has_failed):
     assert pod_problem({"status": status}) == PodProblem(text, has_failed)
+
+
+@pytest.mark.parametrize("state", [REFUSED, BACK_OFF, {"running": {}}])
+def test_what_another_try_cannot_help_is_permanent(state):
+    found = pod_problem({"status": container(state, REFUSED)})
+    assert (found.has_failed, found.is_permanent) == (True, True)
+    assert "the bucket is missing" in found.text

@@ -120,7 +120,7 @@ def test_holders_take_from_each_other(source, tmp_path):
 
 def test_a_dataset_that_is_larger_than_its_size_is_not_fetched(podferry, source, tmp_path):
     said = podferry("cache", "serve", source, tmp_path / "held", "--port", "0", "--size", "10Mi")
-    assert said.code == 1
+    assert said.code == 78
     assert (
         "the dataset is larger than its space (it takes 19.1 MiB in whole blocks; --size is 10.0 MiB)"
         in said.err
@@ -139,14 +139,14 @@ def test_a_dataset_that_is_larger_than_its_size_is_not_fetched(podferry, source,
 )
 def test_what_is_wrong_is_named_by_its_own_arguments(podferry, words, text):
     said = podferry("cache", "serve", *words, "--port", "0")
-    assert said.code == 1
+    assert said.code == 78
     assert text in said.err
     assert "--dataset" not in said.err
 
 
 def test_a_dataset_that_is_missing_ends_the_command(podferry, tmp_path):
     said = podferry("cache", "serve", tmp_path / "nothing", tmp_path / "held", "--port", "0")
-    assert said.code == 1
+    assert said.code == 78
     assert "nothing" in said.err
 
 

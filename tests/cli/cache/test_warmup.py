@@ -163,3 +163,31 @@ def test_why_a_holder_does_not_run(warmup, api):
     said = warmup("--timeout", "0.01")
     assert said.code == 1
     assert "podferry-0 does not respond: podferry: the bucket is missing" in said.err
+
+
+def test_a_holder_that_ends_because_another_try_cannot_help_is_not_waited_for(warmup, api):
+    api.holders.clear()
+    ended = {"terminated": {"exitCode": 78, "message": "podferry: the bucket is missing."}}
+    api.objects[PODS]["status"] = {"containerStatuses": [{"state": {"running": {}}, "lastState": ended}]}
+    said = warmup()
+    assert said.code == 1
+    assert "podferry: the bucket is missing" in said.err
+    assert "--timeout" not in said.err
+
+
+def test_what_may_be_mended_while_it_waits_is_printed_once(warmup, api):
+    api.holders.clear()
+    waiting = {"waiting": {"reason": "CreateContainerConfigError", "message": 'secret "digits" not found'}}
+    api.objects[PODS]["status"] = {"containerStatuses": [{"state": waiting}]}
+    lists = iter(range(4))
+
+    def status(_):
+        if next(lists, None) is None:
+            api.objects[PODS]["status"] = {}
+            return 200, msgspec.json.encode(FULL)
+        return 503, b""
+
+    api.holders[f"GET podferry-0 {STATUS_PATH}"] = status
+    said = warmup()
+    assert (said.code, said.out) == (0, "digits: 1 holder with 2.0 KiB each\n")
+    assert said.err.count('secret "digits" not found') == 1

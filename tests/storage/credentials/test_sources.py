@@ -140,6 +140,17 @@ def test_the_secret_that_kubeflow_pipelines_has(tmp_path):
     assert config_from_directory(tmp_path, {}).credentials == keys | {"AWS_ACCESS_KEY_ID": "ours"}
 
 
+def test_the_secret_of_juicefs_is_of_s3_too(tmp_path):
+    own = {"access-key": "k", "secret-key": "s", "name": "imagenet", "storage": "s3"}
+    for name, value in own.items():
+        (tmp_path / name).write_text(value)
+    amazon = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
+    assert config_from_directory(tmp_path, {}).credentials == own | amazon
+    (tmp_path / "AWS_SECRET_ACCESS_KEY").write_text("ours")
+    found = config_from_directory(tmp_path, {}).credentials
+    assert found == own | {"AWS_SECRET_ACCESS_KEY": "ours"}
+
+
 def test_a_profile_may_name_a_ca_bundle(private_ca, tmp_path):
     (tmp_path / "ca.pem").write_text(private_ca.pem)
     (tmp_path / "config").write_text(f"[default]\nca_bundle = {tmp_path / 'ca.pem'}\n")

@@ -118,6 +118,26 @@ async def test_nobody_listens(monkeypatch):
         await client.close()
 
 
+async def test_a_holder_that_ends_after_a_long_wait_may_start_again(monkeypatch):
+    monkeypatch.setattr(holder_client, "START_SECONDS", 0.2)
+    ended = []
+
+    async def respond(request):
+        if not ended:
+            await asyncio.sleep(2 * holder_client.START_SECONDS)
+            ended.append(request)
+            request.transport.abort()
+        return web.Response(body=msgspec.json.encode(HELD))
+
+    app = web.Application()
+    app.router.add_get(DATASET_PATH, respond)
+    async with TestServer(app) as server:
+        client = HolderClient(Holder(str(server.make_url("/")).rstrip("/")))
+        assert await client.dataset("s3://a/b") == HELD
+        await client.close()
+    assert ended
+
+
 async def test_one_request_suffices(serve):
     client, seen = await serve((200, HELD))
     await client.dataset("s3://a/b")
