@@ -103,15 +103,17 @@ def _absolute_paths(texts: Mapping[str, str], base: Path) -> dict[str, str]:
             paths[key] = _absolute(text)
             paths.setdefault(f"{PATH_KEYS[part]}{dot}{name}", str(base / key))
         elif part in PATH_KEYS.values():
-            paths[key] = _absolute(text)
+            paths[key] = text if "://" in text else _absolute_path(text)
     return paths
 
 
 def _absolute(location: str) -> str:
     """Local paths may be relative on a command line; anything else is returned unchanged."""
-    if not is_local_path(location):
-        return location
-    path = Path(location).expanduser().absolute()
+    return _absolute_path(location) if is_local_path(location) else location
+
+
+def _absolute_path(text: str) -> str:
+    path = Path(text).expanduser().absolute()
     return str(path.resolve() if ".." in path.parts else path)
 
 

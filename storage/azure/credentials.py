@@ -87,14 +87,20 @@ def with_connection_string(variables: Mapping[str, str]) -> dict[str, str]:
 def decoded_key(key: str) -> bytes:
     """The bytes of an account's key.
 
+    obstore refuses a key whose last character has bits of no byte, as one that was mistyped may have;
+    Python's decoder drops them.
+
     Raises:
         InvalidSpec: It is not base64.
     """
     try:
-        return base64.b64decode(key, validate=True)
+        found = base64.b64decode(key, validate=True)
     except binascii.Error:
+        found = b""
+    if base64.b64encode(found).decode() != key or not key:
         what = "AZURE_STORAGE_ACCOUNT_KEY is no key of a storage account"
-        raise InvalidSpec.of(what, "not base64", "Copy one of the account's two access keys") from None
+        raise InvalidSpec.of(what, "not base64", "Copy one of the account's two access keys")
+    return found
 
 
 class AzureCredentialsProvider:

@@ -30,8 +30,8 @@ KFP_KEYS = {"accesskey": "AWS_ACCESS_KEY_ID", "secretkey": "AWS_SECRET_ACCESS_KE
 """Keys of the Secret `mlpipeline-minio-artifact`, which every namespace with Kubeflow Pipelines has. Source:
 kubeflow/pipelines, `manifests/kustomize/third-party`, the Secret of the object store."""
 JUICEFS_KEYS = {"access-key": "AWS_ACCESS_KEY_ID", "secret-key": "AWS_SECRET_ACCESS_KEY"}
-"""Keys of the Secrets of JuiceFS's CSI driver, and so of Paddle Operator's SampleSets, for S3. They keep their
-names as well, for `bos://`. Source: JuiceFS CSI driver, "Volume credentials"."""
+"""Keys of the Secrets of JuiceFS's CSI driver, and so of Paddle Operator's SampleSets, for S3. They keep
+their names as well, for `bos://`. Source: JuiceFS CSI driver, "Volume credentials"."""
 KEYTAB = "keytab"
 """How the names of keys end that hold a keytab of Kerberos; its library reads the file."""
 CONTROL_CHARACTER = lazy_pattern(r"[\x00-\x1f\x7f]")

@@ -53,7 +53,7 @@ class ObstoreBucket:
         """The key of a name."""
         if "\\" in name and self.uri.scheme in AZURE_SCHEMES:
             # Azure stores it as a slash, so listings would return another name.
-            raise store_error("name", self.location, name)
+            raise store_error("name", self.location, name, evidence="Azure stores a backslash as a slash")
         return join(self.uri.key, name)
 
     def entry(self, item: ObjectMeta) -> Entry:

@@ -43,6 +43,14 @@ def test_a_path_may_go_up(tmp_path, monkeypatch):
     assert spec(dataset="/data", dataset_path="../stage").datasets[0].path == str(tmp_path.parent / "stage")
 
 
+def test_a_directory_may_be_below_one_that_is_missing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    [dataset] = local_spec({"dataset": "./data", "dataset_path": "nodir/x"}, [], tmp_path).datasets
+    assert dataset.path == str(tmp_path / "nodir/x")
+    with pytest.raises(InvalidSpec, match="not a valid mount path"):
+        local_spec({"dataset": "./data", "dataset_path": "s3://bucket/x"}, [], tmp_path)
+
+
 def test_problems_name_options():
     with pytest.raises(InvalidSpec) as caught:
         spec(dataset={"": "/data", "test": "/t"}, shard={"test": "3/3"}, unpack="sometimes")

@@ -48,10 +48,12 @@ def test_variables_win_over_a_connection_string():
     assert (found["AZURE_STORAGE_ACCOUNT_KEY"], found["AZURE_STORAGE_ENDPOINT"]) == ("a2V5", "http://h/a")
 
 
-def test_a_key_that_is_none_is_refused_without_its_text():
-    with pytest.raises(InvalidSpec) as caught:
-        decoded_key("not base64!")
-    assert "not base64!" not in str(caught.value)
+# obstore refuses the second one: its last character has bits of no byte.
+@pytest.mark.parametrize("key", ["not base64!", "a" * 86 + "=="])
+def test_a_key_that_is_none_is_refused_without_its_text(key):
+    with pytest.raises(InvalidSpec, match="no key of a storage account") as caught:
+        decoded_key(key)
+    assert key not in str(caught.value)
 
 
 def never(variables):

@@ -6,7 +6,15 @@ import obstore
 import pytest
 from aiohttp import web
 
-from podferry.contract.errors import AccessDenied, BucketNotFound, Corrupt, NotFound, Throttled, Unavailable
+from podferry.contract.errors import (
+    AccessDenied,
+    BucketNotFound,
+    Corrupt,
+    InvalidSpec,
+    NotFound,
+    Throttled,
+    Unavailable,
+)
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
@@ -14,6 +22,13 @@ from tests.support.patience import PATIENCE
 from tests.support.store_calls import KEYS, all_calls, listed
 
 AZURE_KEYS = {"AZURE_STORAGE_ACCOUNT_NAME": "k", "AZURE_STORAGE_ACCOUNT_KEY": "b3RoZXI="}
+
+
+async def test_a_backslash_is_refused_where_it_would_become_a_slash(config):
+    store = open_store(parse_uri("az://bucket"), StoreConfig(config.endpoint, credentials=AZURE_KEYS))
+    with pytest.raises(InvalidSpec, match="Azure stores a backslash as a slash"):
+        await store.write("back\\slash", b"x")
+    await store.close()
 
 
 async def test_directory_markers_are_skipped(store, s3):
