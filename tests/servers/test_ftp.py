@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from importlib import import_module  # what only these tests need is not installed for the others
 from pathlib import Path
 from typing import Any
@@ -24,62 +23,18 @@ from podferry.contract.errors import (
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.listing.dataset import open_dataset
-from podferry.storage.network.settings import read_network
 from podferry.storage.store import Store, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import Limits
 from tests.support.client_connections import client_connections
+from tests.support.ftp_site import LIMITS, Site, config, served
 
-LOGIN = {"FTP_USERNAME": "user", "FTP_PASSWORD": "password"}
-LIMITS = Limits(retries=2, retry_seconds=20, stall_seconds=10)
 MIB = 1 << 20
-
-
-class Site:
-    """A folder behind vsftpd.
-
-    Attributes:
-        folder: The server's root.
-        address: `host:port`.
-    """
-
-    def __init__(self, folder: Path, address: str) -> None:
-        self.folder, self.address = folder, address
-
-    @asynccontextmanager
-    async def opened(self, path: str = "", scheme: str = "ftp", **variables: str) -> AsyncIterator[Store]:
-        store = self.store(path, scheme, **variables)
-        try:
-            yield store
-        finally:
-            await store.close()
-
-    def store(self, path: str = "", scheme: str = "ftp", **variables: str) -> Store:
-        return open_store(parse_uri(f"{scheme}://{self.address}/{path}"), config(**variables), LIMITS)
-
-
-def config(certificate: str = "", **variables: str) -> StoreConfig:
-    network = read_network({}, {"ca": certificate} if certificate else {})
-    return StoreConfig(credentials={**LOGIN, **variables}, network=network)
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
     with served(tmp_path) as found:
         yield found
-
-
-def served(folder: Path, *options: str) -> Any:
-    """vsftpd with a folder of its own."""
-    (folder / "files").mkdir()
-    (folder / "server").mkdir()
-
-    @import_module("contextlib").contextmanager
-    def serving() -> Iterator[Site]:
-        vsftpd = import_module("tests.support.vsftpd").vsftpd
-        with vsftpd(folder / "files", folder / "server", *options) as address:
-            yield Site(folder / "files", address)
-
-    return serving()
 
 
 async def names(store: Store) -> list[str]:
@@ -134,14 +89,6 @@ async def test_a_file_that_may_not_be_read_is_named(site: Site) -> None:
     async with site.opened() as store:
         with pytest.raises(AccessDenied, match=r"denies access to .*/a"):
             await store.read("a")
-
-
-async def test_where_nothing_may_be_written_is_named(site: Site) -> None:
-    (site.folder / "closed").mkdir(mode=0o755)  # root's
-    async with site.opened() as store:
-        with pytest.raises(FerryError, match=r"/closed/a"):
-            await store.write("closed/a", b"x")
-        assert await names(store) == []
 
 
 async def test_a_missing_path_is_empty_and_suggests_others(site: Site) -> None:

@@ -17,8 +17,9 @@ mount --bind "$1/shadow" /etc/shadow
 mount -t tmpfs tmpfs /etc/pam.d
 cp "$1/pam" /etc/pam.d/vsftpd
 mount -t tmpfs tmpfs /srv
-mkdir /srv/files /srv/empty
+mkdir /srv/files /srv/empty /srv/full
 mount --bind "$2" /srv/files
+mount -t tmpfs -o size=256k,mode=777 tmpfs /srv/full
 exec "$3" "$1/vsftpd.conf"
 """
 PAM = """auth required pam_unix.so
@@ -41,6 +42,8 @@ seccomp_sandbox=NO
 isolate_network=NO
 xferlog_enable=NO
 """
+FULL = "local_root=/srv/full"
+"""An option: what is served has 256 KiB, and no file at first."""
 
 
 @contextlib.contextmanager
