@@ -49,6 +49,7 @@ KIND_BY_CLASS_NAME = {
     "aiohttp.client_exceptions.TooManyRedirects": "redirected",
     "aiohttp.http_exceptions.HttpProcessingError": "unreachable",
     "aiohttp.http_exceptions.PayloadEncodingError": "cut",
+    "podferry.storage.ftp.refused_writes.NameRefused": "name",
     "podferry.storage.oss.response.NotFromOss": "not oss",
     "podferry.storage.s3.response.RedirectedAway": "s3 redirected",
     "podferry.storage.s3.response.NotFromS3": "not s3",
@@ -59,5 +60,10 @@ KIND_BY_CLASS_NAME = {
 }
 """By the qualified name of a base class of the exception, so that no package has to be installed."""
 
-KIND_BY_FTP_REPLY = {"530": "denied", "532": "denied", "550": "missing", "552": "full", "553": "name"}
+KIND_BY_FTP_REPLY = {
+    **dict.fromkeys(("530", "532"), "denied"),
+    **dict.fromkeys(("452", "552"), "full"),
+    "550": "missing",
+    "553": "name",
+}
 """RFC 959, section 4.2.2: the three digits that begin a reply; 550 does not only mean a missing file."""

@@ -215,6 +215,11 @@ ERRORS = {
         "Rename it at its source, or skip it with `exclude` and ?engine=fsspec",
     ),
     "full": Rule(Unavailable, "there is no space left to write {}", "Free space at the destination"),
+    "unwritten": Rule(
+        Unavailable,
+        "the server fails to write {}",
+        "Free space at the server, or check its disk; requests are retried until then",
+    ),
     "unsupported": Rule(
         InvalidSpec,
         "the store does not support this operation on {}",

@@ -12,6 +12,7 @@ from podferry.contract.errors import AccessDenied
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation, credentials_read, store_error
 from podferry.storage.ftp.login import Login, Tls, login_for
+from podferry.storage.ftp.refused_writes import NameRefused
 from podferry.storage.ftp.session import FtpSession, NoFtp, TlsRefused
 from podferry.storage.network.tls import tls_context
 from podferry.storage.store import StoreConfig
@@ -20,7 +21,7 @@ from podferry.storage.timeouts_and_limits import Limits
 MAX_SESSIONS = 8
 """Of a store: what Pure-FTPd admits from one address by default; others admit more."""
 CLOSED = "the store is closed"
-SOUND = (ftplib.error_perm, PermissionError, FileNotFoundError)
+SOUND = (ftplib.error_perm, PermissionError, FileNotFoundError, NameRefused)
 """Errors that are a complete reply, or follow one: the session is in order."""
 REFUSED_LOGINS = ("530", "331", "332", "430", "532")
 """Replies of a server that does not know the user, or the password. Source: RFC 959, section 4.2."""

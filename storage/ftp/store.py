@@ -20,12 +20,13 @@ from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation, store_error, translating, unused_keys
 from podferry.storage.ftp.directories import endless, file_entry, list_directory, path_of
 from podferry.storage.ftp.login import Tls, login_for, names_of_credentials
+from podferry.storage.ftp.read_range import ReadRange
 from podferry.storage.ftp.replies import Endless
 from podferry.storage.ftp.session import FtpSession
 from podferry.storage.ftp.sessions import CLOSED, MAX_SESSIONS, Sessions
 from podferry.storage.ftp.small_reads import SmallReads
-from podferry.storage.ftp.transfers import ReadRange, delete_file, exists, write_file
 from podferry.storage.ftp.worker_threads import WorkerThreads
+from podferry.storage.ftp.writes import delete_file, exists, write_file
 from podferry.storage.object_names import checked_name
 from podferry.storage.retries import pauses, retry_changed
 from podferry.storage.store import Body, Receive, StoreConfig, WriteMode

@@ -32,6 +32,7 @@ def test_every_kind_has_its_message():
         "page",
         "no page",
         "locked",
+        "unwritten",
     }
     assert temporary == {"unreachable", "throttled", "full", *others}
 

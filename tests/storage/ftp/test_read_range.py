@@ -5,7 +5,7 @@ import pytest
 
 from podferry.contract.uri import parse_uri
 from podferry.storage.errors.translate import StoreLocation
-from podferry.storage.ftp.transfers import TIMED_BYTES, ReadRange
+from podferry.storage.ftp.read_range import TIMED_BYTES, ReadRange
 
 LOCATION = StoreLocation(parse_uri("ftp://host/d"))
 

@@ -1,27 +1,21 @@
-"""Reads and writes files in one FTP session. Calls block."""
+"""Reads a file, or a range of it, in one FTP session. Calls block."""
 
 from __future__ import annotations
 
 import ftplib
 import socket
-import ssl
-from contextlib import suppress
 
 from podferry.contract.errors import Corrupt
 from podferry.contract.manifest import Entry
 from podferry.storage.errors.translate import StoreLocation, check_listed, store_error, too_long, too_short
-from podferry.storage.ftp.directories import asked, explained, file_entry, path_of
+from podferry.storage.ftp.directories import explained, file_entry, path_of
 from podferry.storage.ftp.session import FtpSession
-from podferry.storage.object_names import temporary_name
 from podferry.storage.store import Receive
-from podferry.storage.write_body import BodySource
 
 CHUNK_BYTES = 512 * 1024
 """Received before they are passed on: they stay in the processor's cache until they are in the file."""
 TIMED_BYTES = 8 << 20
 """Of a long transfer, within the time of one request: of a slow server, all of it may take longer."""
-NOT_STORED = ("550", "553", "450", "451")
-"""Replies to a name that cannot be written, such as one whose directory is missing."""
 
 
 class ReadRange:
@@ -145,78 +139,3 @@ def _fill(view: memoryview, session: FtpSession, data: socket.socket) -> int:
         filled += count
         session.check_time()
     return filled
-
-
-def write_file(session: FtpSession, location: StoreLocation, name: str, source: BodySource) -> None:
-    """Write a file under a temporary name, and rename it; an existing one is replaced.
-
-    Raises:
-        ftplib.Error, OSError, EOFError: The server's error, or that of the connection.
-    """
-    path, temporary = path_of(location.uri, name), path_of(location.uri, temporary_name(name))
-    try:
-        _store(session, temporary, source)
-        _rename(session, temporary, path)
-    except BaseException:
-        with suppress(Exception):  # the first error counts
-            session.delete(temporary)
-        raise
-
-
-def exists(session: FtpSession, path: str) -> bool:
-    """Whether there is a file."""
-    try:
-        file_entry(session, path, "")
-    except (FileNotFoundError, IsADirectoryError):
-        return False
-    except PermissionError:  # listed, such as one that another writer has just created
-        return True
-    return True
-
-
-def delete_file(session: FtpSession, path: str) -> None:
-    """Delete a file if it exists."""
-    with suppress(FileNotFoundError, IsADirectoryError):
-        asked(session, path, session.delete)
-
-
-def _store(session: FtpSession, path: str, source: BodySource) -> None:
-    try:
-        data = session.transfercmd(f"STOR {path}")
-    except ftplib.Error as error:
-        if str(error)[:3] not in NOT_STORED:
-            raise
-        _make_directories(session, path)
-        data = session.transfercmd(f"STOR {path}")
-    try:
-        while part := source.next_part():
-            data.sendall(part)
-            session.renew()
-    except BaseException:
-        _abandon(session, data)
-        raise
-    session.end(data)
-
-
-def _abandon(session: FtpSession, data: object) -> None:
-    """End an upload whose body has failed; the session remains."""
-    if isinstance(data, ssl.SSLSocket) or hasattr(data, "close"):
-        with suppress(Exception):  # the caller raises what the body has raised
-            session.end_early(data)  # type: ignore[arg-type]
-
-
-def _make_directories(session: FtpSession, path: str) -> None:
-    parts = path.split("/")[1:-1]
-    for count in range(1, len(parts) + 1):
-        with suppress(ftplib.error_perm):  # it exists, or the next command names the reason
-            session.mkd("/" + "/".join(parts[:count]))
-
-
-def _rename(session: FtpSession, old: str, new: str) -> None:
-    try:
-        session.rename(old, new)
-    except ftplib.error_perm:  # Microsoft's servers refuse a name that is taken
-        if not exists(session, new):
-            raise
-        session.delete(new)
-        session.rename(old, new)

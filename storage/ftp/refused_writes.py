@@ -1,0 +1,104 @@
+"""Why a server does not write a file. FTP refuses with 550 or 553, be it the name or the permission.
+
+What it says of other names shows which. That is asked after an error only.
+"""
+
+from __future__ import annotations
+
+import ftplib
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+
+from podferry.storage.ftp.directories import explained
+from podferry.storage.ftp.session import FtpSession
+from podferry.storage.object_names import temporary_name
+
+MISSING_OR_DENIED, BAD_NAME = "550", "553"
+"""vsftpd also replies 553 where its user may not write. Source: RFC 959, section 4.2.2."""
+LOCAL_ERROR = "451"
+"""Of the server's own disk: all that vsftpd says when that is full."""
+NO_SPACE = ("no space left", "quota exceeded")
+"""Words of `ENOSPC` and `EDQUOT`, which pyftpdlib sends with 426."""
+LOST = ("421", "425", "426")
+"""Replies about a connection: its own error says more."""
+
+
+class NameRefused(OSError):
+    """The server takes other names in the same directory."""
+
+
+def refused_file(session: FtpSession, path: str, error: ftplib.error_perm) -> Exception:
+    """What it means that a new file is refused, although its directories were created as far as possible."""
+    code, entered = str(error)[:3], "/"
+    if code not in {MISSING_OR_DENIED, BAD_NAME}:
+        return error
+    for directory in directories_above(path):
+        try:
+            session.cwd(directory)
+        except ftplib.error_perm:
+            reason = explained(session, directory, error, "directory")
+            return (
+                _denied(error) if isinstance(reason, PermissionError) else _by_name(session, entered, error)
+            )
+        entered = directory
+    # What is written first has an ordinary name.
+    return _denied(error) if code == MISSING_OR_DENIED else _by_name(session, entered, error)
+
+
+def refused_rename(session: FtpSession, path: str, error: ftplib.error_perm) -> Exception:
+    """What it means that a file that was just written cannot be renamed."""
+    if str(error)[:3] not in {MISSING_OR_DENIED, BAD_NAME}:
+        return error
+    other = f"/{temporary_name(path[1:])}"
+    try:
+        session.rename(path, other)
+        session.rename(other, path)
+    except ftplib.error_perm:
+        return _denied(error)
+    return NameRefused(str(error))
+
+
+def directories_above(path: str) -> Iterator[str]:
+    """The directories above a path, the root's first member first."""
+    parts = path.split("/")[1:-1]
+    return ("/" + "/".join(parts[:count]) for count in range(1, len(parts) + 1))
+
+
+def broken_upload(session: FtpSession, data: socket.socket, broken: OSError) -> Exception:
+    """Why the connection of an upload has ended: what the server says of its disk, or the error itself."""
+    try:
+        data.close()
+        reply = session.getmultiline()
+    except (ftplib.Error, OSError, EOFError):
+        return broken
+    if reply[:1] not in {"4", "5"} or (reply[:3] in LOST and not _says_full(reply)):
+        return broken
+    return ftplib.error_temp(reply) if reply[0] == "4" else ftplib.error_perm(reply)
+
+
+def disk_failure(error: ftplib.Error) -> str:
+    """The kind of an error if a reply is about the server's disk, or empty."""
+    reply = str(error)
+    return "full" if _says_full(reply) else "unwritten" if reply.startswith(LOCAL_ERROR) else ""
+
+
+def _says_full(reply: str) -> bool:
+    return any(words in reply.lower() for words in NO_SPACE)
+
+
+def _by_name(session: FtpSession, directory: str, error: ftplib.error_perm) -> OSError:
+    """Refused for the name if the directory takes another one: that of a directory, which has no content."""
+    probe = f"{directory.rstrip('/')}/podferry-{os.urandom(8).hex()}"
+    try:
+        session.mkd(probe)
+    except ftplib.error_perm:
+        return _denied(error)
+    with suppress(ftplib.error_perm):
+        session.rmd(probe)
+    return NameRefused(str(error))
+
+
+def _denied(error: ftplib.error_perm) -> PermissionError:
+    return PermissionError(str(error))  # without a number: messages then show the reply

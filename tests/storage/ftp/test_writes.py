@@ -1,0 +1,106 @@
+"""A write that fails says why, and leaves what was there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from podferry.contract.errors import AccessDenied, InvalidSpec, Unavailable
+from podferry.contract.uri import parse_uri
+from podferry.storage.factory import open_store
+from podferry.storage.store import Store, StoreConfig
+from podferry.storage.timeouts_and_limits import Limits
+from tests.support.scripted_ftp import Handler, ScriptedFtp, Session, scripted_ftp
+
+PART = 1 << 16
+LIMITS = Limits(part_bytes=PART)
+
+
+def saying(*replies: str) -> Handler:
+    """Replies in turn, the last one again and again."""
+    left = list(replies)
+
+    async def answer(session: Session, _: str) -> None:
+        await session.say(left.pop(0) if len(left) > 1 else left[0])
+
+    return answer
+
+
+@asynccontextmanager
+async def opened(**answers: Handler) -> AsyncIterator[tuple[ScriptedFtp, Store]]:
+    async def stored(session: Session, _: str) -> None:
+        await session.transfer(b"")
+
+    replies = {"STOR": stored, "DELE": saying("250 deleted"), "RNFR": saying("350 go on"), **answers}
+    async with scripted_ftp(replies) as server:
+        store = open_store(parse_uri(f"ftp://{server.address}/d"), StoreConfig(), LIMITS)
+        try:
+            yield server, store
+        finally:
+            await store.close()
+
+
+def cutting(last: str) -> Handler:
+    """Takes some of an upload, and ends it with a reset and this reply."""
+
+    async def answer(session: Session, _: str) -> None:
+        (await session.data()).transport.abort()
+        await session.say(last)
+
+    return answer
+
+
+def body() -> Iterator[bytes]:
+    for _ in range(200):
+        yield bytes(PART)
+
+
+async def test_a_server_that_fails_to_write_is_named_and_its_space() -> None:
+    async with opened(STOR=cutting("451 Failure writing to local file.")) as (_, store):
+        with pytest.raises(Unavailable, match=r"fails to write .*/d/new \(451 Failure.*Free space at the s"):
+            await store.write("new", body())
+
+
+@pytest.mark.parametrize("reply", ["452 too big", "552 exceeded", "426 No space left on device; aborted."])
+async def test_a_full_server_is_named(reply: str) -> None:
+    async with opened(STOR=cutting(reply)) as (_, store):
+        with pytest.raises(Unavailable, match=f"no space left to write .*{reply}"):
+            await store.write("new", body())
+
+
+async def test_a_lost_connection_remains_an_outage() -> None:
+    async with opened(STOR=cutting("426 Failure reading network stream.")) as (_, store):
+        with pytest.raises(Unavailable, match="does not respond for"):
+            await store.write("new", body())
+
+
+async def test_the_error_of_a_body_counts_more_than_what_the_server_says() -> None:
+    def failing() -> Iterator[bytes]:
+        yield b"x" * PART
+        raise OSError(5, "of the body")
+
+    async with opened(STOR=cutting("451 Failure writing to local file.")) as (_, store):
+        with pytest.raises(OSError, match="of the body"):
+            await store.write("new", failing())
+
+
+async def test_where_nothing_may_be_renamed_the_file_that_is_there_remains() -> None:
+    async with opened(RNTO=saying("550 denied")) as (server, store):
+        with pytest.raises(AccessDenied, match="550 denied"):
+            await store.write("a", b"new")
+        assert "DELE /d/a" not in server.commands
+
+
+async def test_a_server_that_does_not_replace_gets_the_old_file_deleted() -> None:
+    replies = saying("550 exists", "250 other", "250 back", "250 renamed")
+    async with opened(RNTO=replies) as (server, store):
+        await store.write("a", b"new")
+        assert "DELE /d/a" in server.commands
+
+
+async def test_a_name_that_the_server_refuses_is_not_denied() -> None:
+    async with opened(RNTO=saying("550 no", "250 other", "250 back", "550 no")) as (_, store):
+        with pytest.raises(InvalidSpec, match=r"does not accept the name .*/d/new \(550 no"):
+            await store.write("new", b"x")
