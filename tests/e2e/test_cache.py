@@ -19,8 +19,8 @@ from tests.e2e.store_proxy import store_proxy
 
 SERVICE = "podferry-cache-digits"
 FILES = {f"d{n % 3}/{n}.bin": hashlib.shake_256(bytes([n])).digest(200_000) for n in range(20)}
-CHANGED = {**FILES, **dict.fromkeys(list(FILES)[:2], b"before")}
-"""An earlier version."""
+CHANGED = {**FILES, **dict(zip(FILES, (b"before", bytes(200_000)), strict=False))}
+"""An earlier version: of one file shorter, of another one as long."""
 DIGESTS = {name: hashlib.sha256(data).hexdigest() for name, data in FILES.items()}
 TRAIN = f"""
 import hashlib, os, pathlib
@@ -188,6 +188,18 @@ def test_a_cache_takes_what_has_changed_at_its_source(site: Site, namespace: Nam
     log = namespace.kubectl("logs", f"{SERVICE}-0")
     assert "another version is served" in log
     assert "2 changed: " in log
+
+
+def test_a_pod_reads_what_has_changed_since_its_cache_was_filled(site: Site, namespace: Namespace) -> None:
+    name = f"cache-{namespace.name}"
+    source = site.upload_dataset(name, CHANGED)
+    address = create(namespace, source, "--size", "32Mi")
+    assert cache_verb(site, namespace, "warmup", "--timeout", "60").startswith("digits: 1 holder with")
+    site.upload_dataset(name, FILES)
+    annotations = namespace.store_annotations(dataset=source, dataset_size="32Mi")
+    wait_for_webhook(namespace, pod("probe", container(script=TRAIN), annotations=annotations), address)
+    outcome = namespace.run(job("train", container(script=TRAIN), annotations=annotations), 120)
+    assert outcome.succeeded, outcome
 
 
 def test_a_cache_is_created_changed_and_warmed_up_again(site: Site, namespace: Namespace) -> None:
