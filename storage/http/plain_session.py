@@ -11,7 +11,7 @@ from aiohttp.payload import Payload
 from yarl import URL
 
 from podferry.storage.http.blocking_get import MAX_RESPONSE_BYTES, Response
-from podferry.storage.http.connector import Connector
+from podferry.storage.http.connector import MAX_LINE_BYTES, Connector
 from podferry.storage.http.store_client import Buffer, StoreRequest
 from podferry.storage.network.tls import tls_context
 from podferry.storage.timeouts_and_limits import KIB, Limits
@@ -31,6 +31,8 @@ def open_session(url: str, ca: str) -> aiohttp.ClientSession:
         auto_decompress=False,
         skip_auto_headers=("Accept-Encoding", "Content-Type"),
         headers={"User-Agent": "podferry"},
+        max_line_size=MAX_LINE_BYTES,
+        max_field_size=MAX_LINE_BYTES,
     )
 
 

@@ -16,7 +16,7 @@ from yarl import URL
 from podferry.contract.location_guards import Guards
 from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.errors.translate import StoreLocation, store_error, too_short
-from podferry.storage.http.connector import Connector
+from podferry.storage.http.connector import MAX_LINE_BYTES, Connector
 from podferry.storage.http.on_demand_session import OnDemandSession
 from podferry.storage.http.origin_headers import OriginHeaders
 from podferry.storage.http.sent_once import sent_once
@@ -81,6 +81,8 @@ class WebSession:
                 total=None, sock_connect=limits.connect_seconds, sock_read=limits.stall_seconds
             ),
             middlewares=(self._origin_headers, sent_once),
+            max_line_size=MAX_LINE_BYTES,
+            max_field_size=MAX_LINE_BYTES,
             proxy=proxy.url if proxy else None,
         )
 

@@ -94,6 +94,21 @@ print({"aiohttp", "fsspec", "structlog", "yarl"} & set(sys.modules))
 """
 
 
+@pytest.mark.parametrize("more", [{"X-Policy": "a" * 40_000}, {f"X-{n}": "a" for n in range(300)}])
+async def test_a_server_may_send_a_large_head(answering, more) -> None:
+    answers = ScriptedServer(SITE)
+
+    async def respond(request):
+        response = await answers.handle(request)
+        response.headers.update(more)
+        return response
+
+    store = open_store(parse_uri(f"{await answering(respond)}/set"))
+    assert await store.children() == ["a", "sub/"]
+    assert len(await store.read("a")) == (await store.stat("a")).size
+    await store.close()
+
+
 async def test_a_plain_listing_loads_no_general_client(answering) -> None:
     endpoint = await answering(ScriptedServer(SITE).handle)
     words = [sys.executable, "-c", LISTS, f"{endpoint}/set"]
