@@ -187,6 +187,8 @@ def store_error(kind: str, location: StoreLocation, name: str = "", evidence: st
     else:
         rule = ERRORS.get(kind, ERRORS["unreachable"])
         subject = str(location.uri.root) if kind == "bucket" else subject
+        if kind == "invalid" and location.uri.scheme in WEB_SCHEMES:
+            remedy = "Check the address and the name; the server's log may have the reason"
     problem = Problem(rule.sentence.format(subject), "; ".join(filter(None, measured)), remedy or rule.remedy)
     return rule.error(problem)
 

@@ -30,6 +30,10 @@ NO_WEBDAV = (405, 501)
 """To PROPFIND."""
 REDIRECTED = 300
 NOT_FOUND, METHOD_NOT_ALLOWED, CONFLICT, PRECONDITION_FAILED, LOCKED = 404, 405, 409, 412, 423
+FAILED = 500
+UNCLEAR_TO_PUT = (NOT_FOUND, METHOD_NOT_ALLOWED, CONFLICT, FAILED)
+UNCLEAR_TO_MKCOL = (NOT_FOUND, METHOD_NOT_ALLOWED, CONFLICT)
+"""What they mean: `podferry.storage.webdav.refusals`."""
 MAX_LISTING_BYTES = 256 << 20
 """Of one directory: some 300,000 files. A response without end must not fill the memory."""
 CHUNK = 1 << 16
@@ -89,21 +93,35 @@ class DavClient(NamedTuple):
                 entries.append(self._entry(child, resource))
         return Directory(tuple(entries), tuple(unsized), tuple(sorted(directories)))
 
-    async def put(self, name: str, body: bytes | AsyncIterator[bytes]) -> None:
-        """Upload a file under a name that nobody else uses. The time that the body takes does not count."""
+    async def is_directory(self, path: str) -> bool | None:
+        """Whether there is a directory or a file, None if neither; `path` begins at the server's root."""
+        url = f"{self.location.endpoint}/{quote(path)}"
+        try:
+            return any(found.is_directory for found in await self._resources("", url, depth=0))
+        except aiohttp.ClientResponseError as error:
+            if error.status not in {NOT_FOUND, CONFLICT}:
+                raise
+            return None
+
+    async def put(self, name: str, body: bytes | AsyncIterator[bytes]) -> int:
+        """Upload a file under a name that nobody else uses. The time that the body takes does not count.
+
+        Returns:
+            The HTTP status: of success, or one of `UNCLEAR_TO_PUT`.
+        """
         async with asyncio.timeout(self.limits.request_seconds) as deadline:
             data = body if isinstance(body, bytes) else _moving(body, deadline, self.limits.request_seconds)
-            await self._send("PUT", self.url(name), data=data)
+            return await self._send("PUT", self.url(name), data=data, accept=UNCLEAR_TO_PUT)
 
     async def make_directory(self, path: str) -> int:
         """Make a directory; `path` begins at the server's root.
 
         Returns:
-            The HTTP status: 405 if something is there, 409 or 404 if the directory above is missing, 423 if
-            somebody else is just making it.
+            The HTTP status: 405 if something is there, or if nothing may be; 409 or 404 if the directory
+            above is missing, 423 if somebody else is just making it.
         """
         url = f"{self.location.endpoint}/{quote(path)}/"
-        return await self._send("MKCOL", url, accept=(NOT_FOUND, METHOD_NOT_ALLOWED, CONFLICT, LOCKED))
+        return await self._send("MKCOL", url, accept=(*UNCLEAR_TO_MKCOL, LOCKED))
 
     async def move(self, name: str, target: str, *, overwrite: bool) -> int:
         """Rename a file.

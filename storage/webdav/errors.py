@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podferry.contract.errors import Corrupt, InvalidSpec, Unavailable
+from podferry.contract.errors import AccessDenied, Corrupt, InvalidSpec, Unavailable
 from podferry.contract.uri import Uri
 
 
@@ -47,6 +47,36 @@ def not_stored(uri: Uri, stored: int, sent: int) -> Unavailable:
         )
         return Unavailable.of(what, f"0 of {sent} bytes", remedy)
     return Unavailable.of(what, f"{stored} of {sent} bytes", "Try again")
+
+
+def not_written(directory: Uri, measured: str) -> Unavailable:
+    """The error for a server that fails while it writes a file."""
+    what = f"the server has failed to store a file in {directory}"
+    remedy = "Free space there if its disk is full, or see the server's log; uploads are retried until then"
+    return Unavailable.of(what, measured, remedy)
+
+
+def not_allowed(directory: Uri, what: str, measured: str) -> AccessDenied:
+    """The error for a server that is read-only; `what` is `files` or `directories`."""
+    sentence = f"the server does not allow {what} to be created in {directory}"
+    remedy = (
+        "Allow it: the server may be read-only (rclone: serve without --read-only), or its user may not "
+        "write there"
+    )
+    return AccessDenied.of(sentence, measured, remedy)
+
+
+def removed(directory: Uri, measured: str) -> Unavailable:
+    """The error for a directory that is gone when a file is written to it."""
+    what = f"the directory {directory} was removed while a file was written to it"
+    return Unavailable.of(what, measured, "Try again")
+
+
+def not_directory(path: Uri) -> InvalidSpec:
+    """The error for a file where a directory must be."""
+    return InvalidSpec.of(
+        f"{path} is no directory", "a file", "Remove the file, or choose another destination"
+    )
 
 
 def not_exclusive(uri: Uri, measured: str) -> InvalidSpec:

@@ -17,12 +17,10 @@ import aiohttp
 from podferry.contract.errors import FerryError
 from podferry.storage.errors.translate import store_error
 from podferry.storage.object_names import temporary_name
-from podferry.storage.webdav.client import LOCKED, DavClient
+from podferry.storage.webdav.client import FAILED, LOCKED, DavClient
 
 WAIT_SECONDS = 0.05
 """Until the next attempt, where another one holds the lock."""
-FAILED = 500
-"""WsgiDAV's status for a lock on a file that is gone when it looks for it."""
 EXCLUSIVE = (
     b'<?xml version="1.0" encoding="utf-8"?><lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope>'
     b"<locktype><write/></locktype><owner>podferry</owner></lockinfo>"
@@ -64,7 +62,7 @@ class DavLocks:
         try:
             return await self.take(file)
         except aiohttp.ClientResponseError as error:
-            if error.status != FAILED:
+            if error.status != FAILED:  # WsgiDAV's, if the file is gone when it looks for it
                 raise
         await asyncio.sleep(WAIT_SECONDS)
         return await self.take(file)

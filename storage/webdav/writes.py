@@ -12,7 +12,7 @@ from contextlib import nullcontext, suppress
 
 import aiohttp
 
-from podferry.contract.errors import FerryError
+from podferry.contract.errors import FerryError, Unavailable
 from podferry.storage.errors.translate import store_error
 from podferry.storage.object_names import join, temporary_name
 from podferry.storage.webdav.client import (
@@ -21,15 +21,19 @@ from podferry.storage.webdav.client import (
     NOT_FOUND,
     PRECONDITION_FAILED,
     REDIRECTED,
+    UNCLEAR_TO_PUT,
     DavClient,
 )
 from podferry.storage.webdav.errors import changed_name, not_exclusive, not_stored
 from podferry.storage.webdav.locks import DavLocks
+from podferry.storage.webdav.refusals import Refusals
 from podferry.storage.write_body import BodySource
 
 LOCKED_SECONDS = 0.05
 """Until the next attempt, where another request just writes."""
 PROBE = b"podferry"
+TEMPORARY = (429, 502, 503, 504, 507)
+"""Statuses that say nothing about what a server can do."""
 OF_URLS = "?;#"
 """Characters at which some servers cut the target of a move, although they are encoded: the file would
 replace another one."""
@@ -41,7 +45,7 @@ class DavWrites:
     def __init__(self, client: DavClient) -> None:
         self._client = client
         self._made = {""}
-        self._locks = DavLocks(client)
+        self._locks, self._refusals = DavLocks(client), Refusals(client)
         self._making, self._proving = asyncio.Lock(), asyncio.Lock()
         self._is_exclusive = self._keeps_names = False
 
@@ -61,7 +65,7 @@ class DavWrites:
             if exclusive:
                 await self._prove_exclusive(name)
             await self._upload_and_move(name, source, exclusive=exclusive)
-        except aiohttp.ClientError:
+        except (aiohttp.ClientError, Unavailable):
             self._made = {""}  # somebody may have removed a directory
             raise
 
@@ -85,10 +89,13 @@ class DavWrites:
                 sent += len(piece)
                 yield piece
 
-        await self._client.put(name, body if isinstance(body, bytes) else counted(body))
+        status = await self._client.put(name, body if isinstance(body, bytes) else counted(body))
+        if status in UNCLEAR_TO_PUT:
+            raise await self._refusals.error(name, status, sent)
         found = await self._client.entry(name)
         if found is None or found.size != sent:
             raise not_stored(self._client.uri / name, found.size if found else 0, sent)
+        self._refusals.has_stored = True
 
     async def _move(self, temporary: str, name: str, *, overwrite: bool) -> None:
         if await self._moved(temporary, name, overwrite=overwrite) == PRECONDITION_FAILED:
@@ -145,13 +152,19 @@ class DavWrites:
             await self._upload(first, PROBE)
             if taken:
                 await self._upload(target, PROBE)
-            status = await self._moved(first, target, overwrite=False)
-            await self._client.entry(target)
-        except aiohttp.ClientResponseError as error:
-            return error.status
+            return await self._probe_move(first, target)
         finally:
             for each in (first, target, target.removesuffix(OF_URLS)):
                 await self._discard(each)
+
+    async def _probe_move(self, first: str, target: str) -> int:
+        try:
+            status = await self._moved(first, target, overwrite=False)
+            await self._client.entry(target)
+        except aiohttp.ClientResponseError as error:
+            if error.status in TEMPORARY:
+                raise
+            return error.status
         return status
 
     async def _make_directory(self, path: str) -> None:

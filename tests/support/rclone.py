@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -20,7 +20,7 @@ PROGRAM = Path(sysconfig.get_path("scripts"), "rclone")
 
 
 @contextlib.contextmanager
-def rclone(folder: Path, kind: str, log: Path, *options: str) -> Iterator[str]:
+def rclone(folder: Path, kind: str, log: Path, *options: str, prefix: Sequence[str] = ()) -> Iterator[str]:
     """The address of the server, `host:port`.
 
     Args:
@@ -28,10 +28,21 @@ def rclone(folder: Path, kind: str, log: Path, *options: str) -> Iterator[str]:
         kind: `http` or `sftp`, as in `rclone serve`.
         log: Its output; its files are next to it.
         options: More of them.
+        prefix: Words that run a program where its files are.
     """
     port = free_port()
     own = ["--config", str(log.parent / "none"), "--cache-dir", str(log.parent / "cache")]
-    command = [str(PROGRAM), "serve", kind, str(folder), "--addr", f"127.0.0.1:{port}", *own, *options]
+    command = [
+        *prefix,
+        str(PROGRAM),
+        "serve",
+        kind,
+        str(folder),
+        "--addr",
+        f"127.0.0.1:{port}",
+        *own,
+        *options,
+    ]
     with running(command, port, log):
         yield f"127.0.0.1:{port}"
 

@@ -62,7 +62,7 @@ async def test_a_directory_that_was_removed_meanwhile_is_made_again(served: DavS
         return web.Response(status=409)
 
     served.answers["PUT"] = conflict
-    with pytest.raises(InvalidSpec):
+    with pytest.raises(Unavailable, match=r"directory \S+/x was removed .*HTTP 409 to PUT"):
         await served.store.write("a/b", b"2")
     await served.store.write("a/b", b"2")
     assert served.files == {"/x/y/a/b": b"2"}
@@ -100,6 +100,12 @@ async def test_a_server_that_drops_bodies_in_chunks_is_named(served: DavServer) 
     ("status", "error", "message"),
     [
         (507, Unavailable, "no space left"),
+        (
+            500,
+            Unavailable,
+            r"failed to store a file in \S+/x/y \(HTTP 500 to PUT, 1 bytes.*see the server's log",
+        ),
+        (400, InvalidSpec, "Check the address and the name"),
         (403, AccessDenied, "denies access"),
         (302, InvalidSpec, "not respond as a WebDAV server"),
     ],
@@ -123,6 +129,30 @@ async def test_a_server_that_replaces_files_takes_no_checkpoints(served: DavServ
         with pytest.raises(InvalidSpec, match=r"checkpoints are not safe .*MOVE with Overwrite: F"):
             await served.store.write("a", b"1", WriteMode.CREATE)
     await served.store.write("a", b"1")
+    assert served.files == {"/x/y/a": b"1"}
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "error"),
+    [
+        ("PUT", 403, AccessDenied),
+        ("PUT", 500, Unavailable),
+        ("PUT", 507, Unavailable),
+        ("MOVE", 503, Unavailable),
+        ("MOVE", 507, Unavailable),
+    ],
+)
+async def test_a_failure_is_no_server_that_replaces_files(
+    served: DavServer, method: str, status: int, error: type
+) -> None:
+    async def fails(request: web.Request) -> web.Response:
+        return web.Response(status=status)
+
+    served.answers[method] = fails
+    with pytest.raises(error):
+        await served.store.write("a", b"1", WriteMode.CREATE)
+    del served.answers[method]
+    await served.store.write("a", b"1", WriteMode.CREATE)
     assert served.files == {"/x/y/a": b"1"}
 
 
