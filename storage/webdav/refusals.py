@@ -68,7 +68,8 @@ class Refusals:
         if not missing:
             return None
         status = await self._client.make_directory(missing)
-        if status in UNCLEAR_TO_MKCOL:
+        # Another upload may have made it meanwhile.
+        if status in UNCLEAR_TO_MKCOL and not await self._client.is_directory(missing):
             return self._not_allowed("directories", path, f"HTTP {status} to MKCOL {missing}/")
         return removed(self._uri(missing), measured)
 

@@ -130,6 +130,8 @@ class DavWrites:
         try:
             token = await self._locks.take(file)
         except aiohttp.ClientResponseError as error:
+            if error.status in TEMPORARY:
+                raise
             return f"HTTP {error.status} to LOCK"
         second = await self._locks.take(file)
         for each in filter(None, (token, second)):

@@ -81,6 +81,22 @@ async def test_so_is_one_without_new_directories(served: DavServer, status: int)
         await served.store.write("d/e/a", b"1")
 
 
+async def test_a_directory_that_another_upload_makes_again_was_removed(served: DavServer) -> None:
+    async def is_there_by_now(request: web.Request) -> web.Response:
+        if served.requested.count("PUT /x/d/a"):
+            served.directories.add("/x/d/")
+        return web.Response(status=405)
+
+    async def conflict(request: web.Request) -> web.Response:
+        served.requested.append("PUT /x/d/a")
+        return web.Response(status=409)
+
+    served.directories.add("/x/")
+    served.answers.update({"MKCOL": is_there_by_now, "PUT": conflict})
+    with pytest.raises(Unavailable, match=r"directory \S+/x/d was removed"):
+        await served.store.write("d/a", b"1")
+
+
 async def test_a_file_in_the_place_of_a_directory_is_named(served: DavServer) -> None:
     await served.store.write("d", b"1")
     served.answers.update({"MKCOL": refusing(405), "PUT": refusing(409)})

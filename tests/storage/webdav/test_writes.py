@@ -138,6 +138,7 @@ async def test_a_server_that_replaces_files_takes_no_checkpoints(served: DavServ
         ("PUT", 403, AccessDenied),
         ("PUT", 500, Unavailable),
         ("PUT", 507, Unavailable),
+        ("LOCK", 503, Unavailable),
         ("MOVE", 503, Unavailable),
         ("MOVE", 507, Unavailable),
     ],
