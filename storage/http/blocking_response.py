@@ -11,8 +11,8 @@ from io import BufferedReader
 from podferry.contract.lazy_pattern import lazy_pattern
 
 MAX_LINE_BYTES = 64 * 1024
-MAX_FIELDS = 1000
-"""Of a head: servers send about 20, and what is before them may add many."""
+MAX_FIELDS = 200
+"""Of a head: servers send about 20."""
 STATUS_LINE = lazy_pattern(rb"HTTP/1\.([01]) (\d{3})(?: [^\r\n]*)?\r?\n")
 FIELD_LINE = lazy_pattern(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*?)[ \t]*\r?\n")
 """A name (RFC 9110, section 5.6.2) and a value."""

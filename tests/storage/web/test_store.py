@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from aiohttp import web
 
 from podferry.contract.errors import InvalidSpec, NotFound
 from podferry.contract.manifest import Entry
@@ -94,14 +95,15 @@ print({"aiohttp", "fsspec", "structlog", "yarl"} & set(sys.modules))
 """
 
 
-@pytest.mark.parametrize("more", [{"X-Policy": "a" * 40_000}, {f"X-{n}": "a" for n in range(300)}])
-async def test_a_server_may_send_a_large_head(answering, more) -> None:
-    answers = ScriptedServer(SITE)
+async def test_a_server_may_send_a_large_header(answering) -> None:
+    more = {"X-Policy": "a" * 40_000}
 
     async def respond(request):
-        response = await answers.handle(request)
-        response.headers.update(more)
-        return response
+        answer = SITE.get(request.path, Answer(status=404))
+        headers = more | ({"Location": answer.location} if answer.location else {})
+        return web.Response(
+            body=answer.text, status=answer.status, content_type=answer.kind or None, headers=headers
+        )
 
     store = open_store(parse_uri(f"{await answering(respond)}/set"))
     assert await store.children() == ["a", "sub/"]
