@@ -15,7 +15,7 @@ from podferry.contract.errors import Refused
 from podferry.contract.http_api import DATASET_VARIABLE
 from podferry.sidecar.dataset.shared_set import SharedSet
 from podferry.sidecar.runtime.log_setup import configure_logs
-from podferry.storage.retries import retry_temporary
+from podferry.sidecar.runtime.retry import retry
 
 log = structlog.get_logger(__name__)
 START_SECONDS = 3.0
@@ -35,7 +35,7 @@ def read(directory: Path, command: tuple[str, ...], log_level: str, log_format: 
     configure_logs(log_level, log_format)
     words = command[command[0] == "--" :]  # click keeps it after an argument
     shared = SharedSet(directory)
-    message = asyncio.run(retry_temporary(shared.open, None, START_SECONDS))
+    message = asyncio.run(retry(1, shared.open, START_SECONDS))
     log.info("dataset complete", uri=message.uri, files=message.files, bytes=message.bytes)
     if shared.lock is not None:
         os.set_inheritable(shared.lock, True)

@@ -118,3 +118,14 @@ def test_without_a_holder_nothing_is_run(podferry, tmp_path, monkeypatch):
     said = podferry("cache", "read", tmp_path, "--", "true")
     assert said.code == 1
     assert "no holder that responds" in said.err
+
+
+def test_waiting_for_a_holder_is_said_in_words(tmp_path):
+    program = (
+        "import sys; from podferry.cli.cache import read; from podferry.cli.main import main\n"
+        f"read.START_SECONDS = 0.5; sys.exit(main(['cache', 'read', {str(tmp_path)!r}, 'true']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "stamina" not in done.stdout + done.stderr
+    assert done.stderr.startswith("podferry: ")
