@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 
 import msgspec
 
-from podferry.contract.cache_api import Holder
+from podferry.contract.cache_api import Filling, Holder
 from podferry.contract.errors import TemporaryError
 from podferry.contract.manifest import Manifest
+from podferry.contract.quantity import format_bytes
 from podferry.contract.uri import Uri
 from podferry.storage.factory import open_store
 from podferry.storage.holder.client import HolderClient, HolderUnavailable
@@ -37,7 +39,7 @@ async def open_held_listing(
     """
     client = HolderClient(holder)
     try:
-        held = await client.dataset(str(uri))
+        held = await client.dataset(str(uri), _log_of_waiting(str(uri), holder.url))
         listing = await _listed(uri, config, held.manifest, is_frozen)
     except HolderUnavailable as error:
         await client.close()
@@ -48,6 +50,18 @@ async def open_held_listing(
         raise
     store = HolderStore(listing.store, client, held)
     return msgspec.structs.replace(listing, store=store, checksum_of=store.checksum_of, origin=listing.store)
+
+
+def _log_of_waiting(uri: str, url: str) -> Callable[[Filling], None]:
+    """Logs that a reader waits, at the 1st, 2nd, 4th, 8th … answer: a fill may take hours."""
+    answers = count(1)
+
+    def on_filling(filling: Filling) -> None:
+        if next(answers).bit_count() == 1:
+            done = f"{format_bytes(filling.bytes_done)} of {format_bytes(filling.bytes)}"
+            warn("waiting for the cache, which is being filled", uri=uri, holder=url, done=done)
+
+    return on_filling
 
 
 async def _listed(

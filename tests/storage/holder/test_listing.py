@@ -1,8 +1,9 @@
 import pytest
 
-from podferry.contract.cache_api import Holder
+from podferry.contract.cache_api import Filling, Holder
 from podferry.contract.errors import EmptyDataset, Unavailable
 from podferry.contract.uri import parse_uri
+from podferry.storage.holder.client import HolderClient
 from podferry.storage.holder.listing import open_held_listing
 from podferry.storage.holder.store import HolderStore
 from podferry.storage.memory.store import Fault, MemoryStore
@@ -82,3 +83,17 @@ async def test_a_single_object_is_relative_to_its_parent(content, tmp_path):
         assert bytes(await listing.origin.read(entry.name)) == b"one"
         assert bytes(await listing.store.read(entry.name)) == b"one"
         await listing.store.close()
+
+
+async def test_a_wait_is_logged_less_and_less_often(holder, content, monkeypatch):
+    dataset, logged = HolderClient.dataset, []
+
+    async def filling(self, uri, on_filling):
+        for number in range(1, 10):
+            on_filling(Filling(10 << 20, number << 20))
+        return await dataset(self, uri, on_filling)
+
+    monkeypatch.setattr(HolderClient, "dataset", filling)
+    monkeypatch.setattr("podferry.storage.holder.listing.warn", lambda event, **more: logged.append(more))
+    await (await listed(holder, content.uri)).store.close()
+    assert [one["done"] for one in logged] == [f"{done}.0 MiB of 10.0 MiB" for done in (1, 2, 4, 8)]
