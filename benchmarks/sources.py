@@ -25,22 +25,24 @@ from tests.support.isolation import isolate
 SCHEMES = tuple(
     sorted(path.stem for path in Path(__file__).with_name("sources").glob("[!_]*.py") if path.stem != "row")
 )
+
+
+def small(files: int) -> Data:
+    """The set of small files."""
+    return Data("small", f"{files:,} x 30 KB", (Kind(files, 30_000, 30_000),))
+
+
 FILES = 1000
-"""Small ones; more show the throughput without the start of the programs."""
+"""Small files; with more of them, the start of the programs counts less."""
 LARGE = Data("large", "2 x 128 MiB", (Kind(2, 128 * MIB, 128 * MIB),))
 SHORT = (
-    Data("small", "50 x 30 KB", (Kind(50, 30_000, 30_000),)),
+    small(50),
     Data("large", "2 x 4 MiB", (Kind(2, 4 * MIB, 4 * MIB),)),
 )
 """Shows that it runs."""
 PAIRS = 5
 LEAST = 1.0
 """The ratio that is to be reached, of every row."""
-
-
-def small(files: int) -> Data:
-    """The set of small files."""
-    return Data("small", f"{files:,} x 30 KB", (Kind(files, 30_000, 30_000),))
 
 
 def contest(scheme: str, source: Source, served: Served, data: Data, folder: Path, files: Path) -> Contest:
@@ -83,7 +85,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("schemes", nargs="*", help=f"some of {', '.join(SCHEMES)} (default: all)")
     parser.add_argument("--pairs", type=int, default=PAIRS, help="rounds that count (default: %(default)s)")
-    parser.add_argument("--files", type=int, default=FILES, help="of 30 KB (default: %(default)s)")
+    parser.add_argument("--files", type=int, default=FILES, help="small files (default: %(default)s)")
     parser.add_argument("--short", action="store_true", help="little data, one round: shows that it runs")
     given = parser.parse_args(words)
     if unknown := set(given.schemes) - set(SCHEMES):

@@ -42,7 +42,7 @@ class HolderReport(msgspec.Struct, frozen=True):
         status: What it says, or None if it does not respond.
         problem: Why it does not respond.
         has_failed: Whether Kubernetes cannot run its pod.
-        is_permanent: Whether it has ended because another try cannot help.
+        refused: When its program ended because another try cannot help; empty if it has not.
     """
 
     pod: str
@@ -50,7 +50,7 @@ class HolderReport(msgspec.Struct, frozen=True):
     status: HolderStatus | None = None
     problem: str = ""
     has_failed: bool = False
-    is_permanent: bool = False
+    refused: str = ""
 
     @property
     def total_bytes(self) -> int:
@@ -146,8 +146,13 @@ class CacheReport(msgspec.Struct, frozen=True):
     @property
     def cannot_fetch(self) -> bool:
         """Whether no holder can fetch the dataset, as they say. A pod that cannot run may run later."""
-        refused = (one.is_permanent or (one.status and one.status.problems) for one in self.holders)
-        return self.phase is Phase.FAILED and any(refused)
+        refused = any(one.status and one.status.problems for one in self.holders)
+        return self.phase is Phase.FAILED and refused
+
+    @property
+    def refusals(self) -> frozenset[tuple[str, str]]:
+        """The pods whose program has ended because another try cannot help, and when."""
+        return frozenset((one.pod, one.refused) for one in self.holders if one.refused)
 
     @property
     def problems(self) -> tuple[str, ...]:

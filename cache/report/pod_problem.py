@@ -27,13 +27,13 @@ class PodProblem(msgspec.Struct, frozen=True):
 
     Attributes:
         text: One line: Kubernetes' word for it, and the message behind it.
-        has_failed: Whether it does not start by itself soon; else it is being started.
-        is_permanent: Whether the program has ended because another try cannot help.
+        has_failed: Whether it has ended, or does not start by itself soon; else it is being started.
+        refused: When its program ended because another try cannot help; empty if it has not.
     """
 
     text: str
     has_failed: bool
-    is_permanent: bool = False
+    refused: str = ""
 
 
 def pod_problem(pod: Json) -> PodProblem | None:
@@ -63,11 +63,11 @@ def _container_problem(container: Json) -> PodProblem | None:
         return None
     reason = AGAIN if "running" in state else str(waiting.get("reason") or "")
     has_failed = bool(ended) or reason not in STARTING
-    is_permanent = ended.get("exitCode") == EXIT_NEVER
+    refused = str(ended.get("finishedAt") or "") if ended.get("exitCode") == EXIT_NEVER else ""
     killed = str(ended.get("reason") or "")
-    reasons = dict.fromkeys(one for one in (reason, killed) if one not in {"", *ENDED})
+    reasons = dict.fromkeys(one for one in (reason, killed) if one and one not in ENDED)
     message = _ending(ended) or str(waiting.get("message") or "")
-    return _problem(", ".join(reasons) or killed, message, has_failed=has_failed, is_permanent=is_permanent)
+    return _problem(", ".join(reasons) or killed, message, has_failed=has_failed, refused=refused)
 
 
 def _ending(ended: Json) -> str:
@@ -86,14 +86,14 @@ def _signal_of(code: int) -> str:
 def _said(message: str) -> str:
     """Of the end of a log, the problems that podferry has printed at its end; all of any other text.
 
-    Kubernetes cuts a log anywhere: the lines of a log in JSON say nothing of why it ends.
+    Lines of a log in JSON say nothing of why it ends. Kubernetes cuts off the beginning of the first one.
     """
     lines = message.splitlines()
     problems = [line for line in lines if line.startswith("podferry: ")]
-    is_log = any(line.startswith("{") for line in lines)
-    return " ".join(dict.fromkeys(problems)) or ("" if is_log else message)
+    other = (line for line in lines if not line.startswith("{") and not line.endswith("}"))
+    return " ".join(dict.fromkeys(problems)) or "\n".join(other)
 
 
-def _problem(reason: str, message: str, *, has_failed: bool, is_permanent: bool = False) -> PodProblem | None:
+def _problem(reason: str, message: str, *, has_failed: bool, refused: str = "") -> PodProblem | None:
     text = " ".join(": ".join(filter(None, (reason, message))).split())
-    return PodProblem(printable_text(text), has_failed, is_permanent) if text else None
+    return PodProblem(printable_text(text), has_failed, refused) if text else None

@@ -126,7 +126,7 @@ class LiveCaches:
                 found = self._event_problem(namespace, pod) or found
             found = found or PodProblem(str(error), has_failed=False)
             text = f"{name} does not respond: {found.text}"
-            return HolderReport(name, node, None, text, found.has_failed, found.is_permanent)
+            return HolderReport(name, node, None, text, found.has_failed, found.refused)
 
     def _event_problem(self, namespace: str, thing: Json) -> PodProblem | None:
         """What the newest event of an object says is wrong; None for who may not list events."""

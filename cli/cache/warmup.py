@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 
 import click
 
@@ -49,7 +49,8 @@ def warmup(name: str, namespace: str, kubeconfig: str | None, context: str | Non
 def _wait(
     caches: LiveCaches, report: CacheReport, seconds: float, on_progress: Callable[[int, int], None]
 ) -> CacheReport:
-    until, asked, said = time.monotonic() + seconds, False, set[str]()
+    # What a holder has refused before may have been mended since: only another refusal counts.
+    until, asked, old, said = time.monotonic() + seconds, False, report.refusals, set[str]()
     while True:
         # A holder that is about to be replaced could end in the middle of the request.
         if not asked and not report.is_replacing:
@@ -57,25 +58,30 @@ def _wait(
             asked = True
         report = caches.report(report.namespace, report.name)
         on_progress(sum(one.cached_bytes for one in report.holders), report.total_bytes * report.wanted)
-        if asked and _is_done(report):
+        if asked and _is_done(report, old):
             return report
         if report.phase is Phase.FAILED:  # what may be mended while it waits
-            for problem in {*report.problems} - said:
-                print_message(problem, "yellow")
-            said |= {*report.problems}
+            _print_new(report.problems, said)
         if time.monotonic() > until:
             raise _too_late(report, seconds)
         time.sleep(POLL_SECONDS)
 
 
-def _is_done(report: CacheReport) -> bool:
-    """Whether each holder has the dataset; raises `PermanentError` if none can have it."""
+def _print_new(problems: Sequence[str], said: set[str]) -> None:
+    for problem in problems:
+        if problem not in said:
+            print_message(problem, "yellow")
+    said.update(problems)
+
+
+def _is_done(report: CacheReport, old: Set[tuple[str, str]]) -> bool:
+    """Whether each holder has the dataset; raises `PermanentError` if that cannot be, by new refusals."""
     if report.is_replacing:
         return False
     if report.phase is Phase.READY:
         PermanentError.raise_any(_problems(report))
         return True
-    if report.cannot_fetch:
+    if report.cannot_fetch or (report.phase is Phase.FAILED and report.refusals - old):
         raise PermanentError(*_problems(report))
     return False
 

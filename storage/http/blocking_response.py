@@ -11,6 +11,7 @@ from io import BufferedReader
 from podferry.contract.lazy_pattern import lazy_pattern
 
 MAX_LINE_BYTES = 64 * 1024
+"""Of a head: proxies before a server add fields of their own, such as policies of 20 KiB."""
 MAX_FIELDS = 200
 """Of a head: servers send about 20."""
 STATUS_LINE = lazy_pattern(rb"HTTP/1\.([01]) (\d{3})(?: [^\r\n]*)?\r?\n")

@@ -7,9 +7,6 @@ from typing import Any
 
 import aiohttp
 
-MAX_LINE_BYTES = 64 * 1024
-"""Of a response's head. Proxies before a server add fields of their own, such as policies of 20 KiB."""
-
 
 class Connector(aiohttp.TCPConnector):
     """Closes every connection that it has opened.

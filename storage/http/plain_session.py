@@ -11,7 +11,8 @@ from aiohttp.payload import Payload
 from yarl import URL
 
 from podferry.storage.http.blocking_get import MAX_RESPONSE_BYTES, Response
-from podferry.storage.http.connector import MAX_LINE_BYTES, Connector
+from podferry.storage.http.blocking_response import MAX_LINE_BYTES
+from podferry.storage.http.connector import Connector
 from podferry.storage.http.store_client import Buffer, StoreRequest
 from podferry.storage.network.tls import tls_context
 from podferry.storage.timeouts_and_limits import KIB, Limits

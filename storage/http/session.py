@@ -16,7 +16,8 @@ from yarl import URL
 from podferry.contract.location_guards import Guards
 from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.errors.translate import StoreLocation, store_error, too_short
-from podferry.storage.http.connector import MAX_LINE_BYTES, Connector
+from podferry.storage.http.blocking_response import MAX_LINE_BYTES
+from podferry.storage.http.connector import Connector
 from podferry.storage.http.on_demand_session import OnDemandSession
 from podferry.storage.http.origin_headers import OriginHeaders
 from podferry.storage.http.sent_once import sent_once

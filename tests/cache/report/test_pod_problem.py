@@ -19,7 +19,14 @@ CUT = {
         "message": 'uge-0", "event": "reader"}\n{"event": "reader"}\n',
     }
 }
-REFUSED = {"terminated": {"reason": "Error", "exitCode": 78, "message": "podferry: the bucket is missing.\n"}}
+REFUSED = {
+    "terminated": {
+        "reason": "Error",
+        "exitCode": 78,
+        "finishedAt": "2026-01-01T00:00:00Z",
+        "message": "podferry: the bucket is missing.\n",
+    }
+}
 PULL = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
 NO_NODE = {
     "type": "PodScheduled",
@@ -72,7 +79,15 @@ def test_what_kubernetes_says(status, text, has_failed):
 
 
 @pytest.mark.parametrize("state", [REFUSED, BACK_OFF, {"running": {}}])
-def test_what_another_try_cannot_help_is_permanent(state):
+def test_what_another_try_cannot_help_is_a_refusal(state):
     found = pod_problem({"status": container(state, REFUSED)})
-    assert (found.has_failed, found.is_permanent) == (True, True)
+    assert (found.has_failed, found.refused) == (True, "2026-01-01T00:00:00Z")
     assert "the bucket is missing" in found.text
+
+
+def test_a_traceback_behind_a_log_is_kept():
+    trace = 'Traceback (most recent call last):\n  File "x.py", line 1\nValueError: y'
+    cut = {"terminated": {"reason": "Error", "exitCode": 1, "message": f'ed"}}\n{{"event": "a"}}\n{trace}\n'}}
+    found = pod_problem({"status": container(BACK_OFF, cut)})
+    assert found.text == f"CrashLoopBackOff: {' '.join(trace.split())}"
+    assert found.refused == ""

@@ -165,14 +165,37 @@ def test_why_a_holder_does_not_run(warmup, api):
     assert "podferry-0 does not respond: podferry: the bucket is missing" in said.err
 
 
+def refused(second):
+    ended = {"exitCode": 78, "finishedAt": f"2026-01-01T00:00:0{second}Z", "message": "podferry: no bucket."}
+    return {"containerStatuses": [{"state": {"running": {}}, "lastState": {"terminated": ended}}]}
+
+
 def test_a_holder_that_ends_because_another_try_cannot_help_is_not_waited_for(warmup, api):
-    api.holders.clear()
-    ended = {"terminated": {"exitCode": 78, "message": "podferry: the bucket is missing."}}
-    api.objects[PODS]["status"] = {"containerStatuses": [{"state": {"running": {}}, "lastState": ended}]}
+    api.objects[PODS]["status"] = refused(1)
+    looks = iter(range(3))
+
+    def status(_):
+        if next(looks, None) is None:
+            api.objects[PODS]["status"] = refused(2)
+        return 503, b""
+
+    api.holders[f"GET podferry-0 {STATUS_PATH}"] = status
     said = warmup()
     assert said.code == 1
-    assert "podferry: the bucket is missing" in said.err
+    assert "podferry: no bucket" in said.err
     assert "--timeout" not in said.err
+    assert next(looks, None) is None
+
+
+def test_what_a_holder_has_refused_before_may_have_been_mended(warmup, api):
+    api.objects[PODS]["status"] = refused(1)
+    looks = iter(range(3))
+    starting = (503, b"")
+    api.holders[f"GET podferry-0 {STATUS_PATH}"] = lambda _: (
+        (200, msgspec.json.encode(FULL)) if next(looks, None) is None else starting
+    )
+    said = warmup()
+    assert (said.code, said.out) == (0, "digits: 1 holder with 2.0 KiB each\n")
 
 
 def test_what_may_be_mended_while_it_waits_is_printed_once(warmup, api):
