@@ -14,6 +14,7 @@ from typing import Self, cast
 
 from podferry.contract.manifest import Entry
 from podferry.storage.http.dialer import Dialer
+from podferry.storage.http.last_modified import tag_of
 from podferry.storage.http.page_detection import is_html
 from podferry.storage.http.response_head import HEAD_END, MAX_HEAD_BYTES, UnexpectedResponse, parse_fields
 from podferry.storage.in_parallel import for_each_limited
@@ -22,6 +23,7 @@ from podferry.storage.request_builder import RequestBuilder
 OK, FINAL = b"HTTP/1.1 200", tuple(b"HTTP/1.1 %d" % hundreds for hundreds in (2, 3, 4, 5))
 PIPELINED = 32
 """Requests that wait at the server at a time: some kilobytes, which its socket's buffer holds."""
+TAG_FIELDS = (b"etag", b"last-modified", b"date")
 MAX_DIGITS = 18
 """Of a size: below 2⁶⁰ bytes."""
 
@@ -204,4 +206,5 @@ def _entry(name: str, head: bytes) -> Entry | None:
         return None
     if is_html(fields.get(b"content-type", b"").decode("latin-1")):
         return None
-    return Entry(name, int(size), fields.get(b"etag", b"").rstrip().decode("latin-1"))
+    tag, modified, sent = (fields.get(field, b"").rstrip().decode("latin-1") for field in TAG_FIELDS)
+    return Entry(name, int(size), tag_of(tag, modified, sent))

@@ -13,6 +13,7 @@ from mmap import mmap
 import msgspec
 
 from podferry.contract.manifest import Entry
+from podferry.storage.http.last_modified import is_date_tag
 
 MAX_HEAD_BYTES = 16 * 1024
 """nginx and S3 keep their heads below 8 KiB."""
@@ -24,6 +25,7 @@ AFTER_STATUS_CODE = frozenset({b" ", b"\r", b""})
 RATE_LIMITED = frozenset({b"HTTP/1.1 429", b"HTTP/1.1 503"})
 """RFC 6585, section 4, and S3's SlowDown."""
 CONTENT_LENGTH, CONTENT_RANGE = b"content-length", b"content-range"
+LAST_MODIFIED = b"last-modified"
 CONTENT_ENCODING, CONNECTION = b"content-encoding", b"connection"
 TRANSFER_ENCODING = b"transfer-encoding"
 FRAMING_FIELDS = frozenset({CONTENT_LENGTH, CONTENT_RANGE, CONTENT_ENCODING, CONNECTION})
@@ -97,7 +99,7 @@ def read_head(
         )
     is_complete = ranges_in_address or (start == 0 and length == entry.size)
     _check_range(raw, fields.get(CONTENT_RANGE, b"").rstrip(BLANKS), entry, start, length, is_complete)
-    tag = fields.get(tag_field, b"").rstrip(BLANKS)
+    tag = fields.get(LAST_MODIFIED if is_date_tag(entry.tag) else tag_field, b"").rstrip(BLANKS)
     if tag_field and entry.tag and tag.strip(b'"') != entry.tag.strip('"').encode():
         raise UnexpectedResponse(f"the tag {_printable(tag) or 'missing'}, {entry.tag} was listed")
     closes = fields.get(CONNECTION, b"").rstrip(BLANKS).lower() == b"close"

@@ -12,11 +12,13 @@ import aiohttp
 
 from podferry.contract.errors import FerryError
 from podferry.storage.errors.translate import StoreLocation, store_error
+from podferry.storage.http.last_modified import tag_of
 from podferry.storage.http.session import WebSession
 from podferry.storage.web.page import CHUNK_BYTES, PageHead, PageReader, WebPage
 from podferry.storage.web.response import UNENCODED, FileInfo, WebResponse
 
 NOT_FOUND = 404
+TAG_FIELDS = ("ETag", "Last-Modified", "Date")
 
 
 class GeneralClient:
@@ -66,7 +68,8 @@ class GeneralClient:
             if size is None and method == "GET" and not await response.content.read(1):
                 size = 0
             fields = response.headers
-            return FileInfo(size, fields.get("ETag", ""), fields.get("Content-Type", ""), str(response.url))
+            tag = tag_of(*(fields.get(field, "") for field in TAG_FIELDS))
+            return FileInfo(size, tag, fields.get("Content-Type", ""), str(response.url))
 
     async def get(self, name: str, url: str, start: int, length: int | None) -> WebResponse:
         """The response to a request for a range, or for the complete file if `length` is None.

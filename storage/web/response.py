@@ -13,7 +13,7 @@ class FileInfo(NamedTuple):
 
     Attributes:
         size: Bytes; None if the server does not state it.
-        tag: Its ETag, or empty.
+        tag: See `podferry.storage.http.last_modified.tag_of`.
         kind: Its Content-Type, or empty.
         address: Its URL, after redirections.
         is_directory: Whether the address shows a directory.

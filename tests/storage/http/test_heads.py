@@ -62,6 +62,12 @@ async def test_a_file_without_a_tag(asked) -> None:
     assert found == [Entry("a b0", 12)]
 
 
+async def test_a_date_is_the_tag_where_there_is_no_etag(asked) -> None:
+    dates = b"Date: Sat, 28 Nov 2026 10:00:09 GMT\r\nLast-Modified: Sat, 28 Nov 2026 10:00:00 GMT"
+    found, _, _ = await asked(b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n%s\r\n\r\n" % dates)
+    assert found == [Entry("a b0", 7, "Sat, 28 Nov 2026 10:00:00 GMT")]
+
+
 @pytest.mark.parametrize(
     "response",
     [

@@ -197,6 +197,15 @@ def test_a_refusal_names_the_deviation(head, named):
     assert str(refused.value) == named
 
 
+def test_a_date_that_was_listed_is_compared_with_the_date():
+    changed, other = "Sat, 28 Nov 2026 10:00:00 GMT", "Sat, 28 Nov 2026 10:00:01 GMT"
+    entry = Entry("a", SIZE, changed)
+    assert read(raw(*FIELDS, f"Last-Modified: {changed}"), entry=entry) is not None
+    for fields, named in (([f"Last-Modified: {other}"], other), ([], "missing")):
+        with pytest.raises(UnexpectedResponse, match=f"the tag {named}, {changed} was listed"):
+            read(raw(*FIELDS, *fields), entry=entry)
+
+
 @pytest.mark.parametrize("limited", [429, 503, 500, 404])
 def test_a_rate_limit_is_known_as_one(limited):
     with pytest.raises(UnexpectedResponse) as refused:

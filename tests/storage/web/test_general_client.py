@@ -40,6 +40,14 @@ async def test_size_tag_and_type(info) -> None:
     assert (found.size, found.tag) == (5, '"t"')
 
 
+async def dated(request: web.Request) -> web.Response:
+    return web.Response(body=b"12345", headers={"Last-Modified": "Sat, 28 Nov 2020 10:00:00 GMT"})
+
+
+async def test_a_date_is_the_tag_where_there_is_no_etag(info) -> None:
+    assert (await info({"/a": dated})).tag == "Sat, 28 Nov 2020 10:00:00 GMT"
+
+
 @pytest.mark.parametrize("head", [Answer(status=405), Answer("", "application/octet-stream")])
 async def test_a_server_may_not_answer_head(info, head: Answer) -> None:
     assert (await info({"HEAD /a": head, "/a": file(7)})).size == 7

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 
 import pytest
 from aiohttp import web
 
-from podferry.contract.errors import InvalidSpec, NotFound
+from podferry.contract.errors import Changed, InvalidSpec, NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri, parse_uri
 from podferry.storage.factory import open_store
@@ -117,3 +122,31 @@ async def test_a_plain_listing_loads_no_general_client(answering) -> None:
     process = await asyncio.create_subprocess_exec(*words, stdout=subprocess.PIPE)
     out, _ = await process.communicate()
     assert out.decode() == "['a', 'sub/b'] 5\nset()\n"
+
+
+class Files(SimpleHTTPRequestHandler):
+    """Python's own server, which sends `Last-Modified` and no ETag, and ignores ranges."""
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("protocol", ["HTTP/1.0", "HTTP/1.1"])
+async def test_a_change_that_keeps_the_size_is_seen_without_an_etag(tmp_path: Path, protocol: str) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    handler = type("Handler", (Files,), {"protocol_version": protocol})
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(tmp_path))) as server:
+        Thread(target=server.serve_forever, args=(0.01,)).start()
+        store = open_store(parse_uri(f"http://127.0.0.1:{server.server_address[1]}"))
+        (before,) = [entry async for entry in store.entries()]
+        assert before == await store.stat("a") == Entry("a", 3, "Tue, 14 Nov 2023 22:13:20 GMT")
+        assert bytes(await store.read("a", tag=before.tag, size=3)) == b"old"
+        path.write_bytes(b"new")
+        os.utime(path, (1_700_000_001, 1_700_000_001))
+        with pytest.raises(Changed):
+            await store.read("a", tag=before.tag, size=3)
+        assert (await store.stat("a")).tag != before.tag
+        await store.close()
+        server.shutdown()
