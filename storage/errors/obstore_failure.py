@@ -21,6 +21,9 @@ WRONG_RESPONSES = {
 }
 """What object_store says of a response with a status of success that it cannot use."""
 
+OTHER_PROTOCOL_PATTERN = re.compile(r"\bhyper::Error\(\s*(?:UnexpectedMessage\b|Parse\(\s*Version\b)")
+"""The server speaks before it is asked, as those of SSH and FTP do, or its first line is none of HTTP."""
+
 PAGE_PATTERN = re.compile(
     r"\binner: Status \{\s*status: (404|405),\s*body: Some\(\s*\""
     r"\s*(<(?:!doctype\s+)?html\b(?:[^\"\\]|\\.)*)",
@@ -55,6 +58,8 @@ def described_failure(text: str) -> ObstoreFailure | None:
         return ObstoreFailure(status=status, code="" if status else refused[1])
     if UNREADABLE_LISTING_PATTERN.search(text):
         return ObstoreFailure("unreadable", reason="the response is no listing")
+    if OTHER_PROTOCOL_PATTERN.search(text):
+        return ObstoreFailure("not http", reason="no response of HTTP")
     if response := WRONG_RESPONSE_PATTERN.search(text):
         return ObstoreFailure("other response", reason=WRONG_RESPONSES[response[1]])
     return None

@@ -74,6 +74,11 @@ CONNECTION_ERRORS = {
         "the server for {} does not respond as an FTP server",
         "Check the host and its port: 21, for ftps:// 990",
     ),
+    "not http": Rule(
+        InvalidSpec,
+        "the server for {} does not respond as a web server",
+        "Check the host and its port: another service responds there",
+    ),
     "not oss": Rule(
         InvalidSpec,
         "the endpoint of {} does not respond as OSS",

@@ -72,6 +72,8 @@ class VendorFields(msgspec.Struct, frozen=True):
     url: str = ""
 
 
+FOREIGN_LINE_PATTERN = re.compile(r"""b(['"][^\\]{1,100}['"])$""", re.MULTILINE)
+"""The line that aiohttp's `BadStatusLine` shows. A TLS alert is no text, and is escaped there."""
 PARSER_MODULE = "aiohttp.http_exceptions"
 """Of errors about what a server sends; their HTTP status is aiohttp's own, not the server's."""
 BROKEN_CONNECTIONS = ("ServerDisconnectedError",)
@@ -89,6 +91,9 @@ def vendor_fields_of(error: BaseException) -> VendorFields:
     failure = next(filter(None, failures), None)
     if failure is not None:
         return VendorFields(failure.kind, type=type(error).__name__, reason=failure.reason)
+    foreign = next(filter(None, map(_foreign_line, _causes(error))), "")
+    if foreign:
+        return VendorFields("not http", type=type(error).__name__, reason=foreign)
     found = [_fields(link) for link in _causes(error)]
     parsed = not any(type(link).__module__ == PARSER_MODULE for link in _causes(error))
     return VendorFields(
@@ -106,6 +111,15 @@ def vendor_fields_of(error: BaseException) -> VendorFields:
 def is_programming_error(error: BaseException) -> bool:
     """Whether the exception shows a bug of the program; it is not translated."""
     return isinstance(error, PROGRAMMING_ERRORS)
+
+
+def _foreign_line(error: BaseException) -> str:
+    """The first line of a server that does not speak HTTP, quoted; empty for any other error."""
+    if greeting := getattr(error, "greeting", ""):
+        return repr(greeting)
+    is_foreign = (type(error).__module__, type(error).__name__) == (PARSER_MODULE, "BadStatusLine")
+    line = FOREIGN_LINE_PATTERN.search(str(error)) if is_foreign else None
+    return line[1] if line is not None else ""
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

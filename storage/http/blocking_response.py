@@ -12,6 +12,8 @@ from podferry.contract.lazy_pattern import lazy_pattern
 
 MAX_LINE_BYTES = 64 * 1024
 """Of a head: proxies before a server add fields of their own, such as policies of 20 KiB."""
+MAX_GREETING = 100
+"""Characters of another protocol that are shown."""
 MAX_FIELDS = 200
 """Of a head: servers send about 20."""
 STATUS_LINE = lazy_pattern(rb"HTTP/1\.([01]) (\d{3})(?: [^\r\n]*)?\r?\n")
@@ -26,6 +28,18 @@ FIRST_FINAL = 200
 
 class BadResponse(OSError):
     """The server responds with something else than a plain response."""
+
+
+class ForeignGreeting(BadResponse):
+    """The server does not speak HTTP, such as one of SSH or FTP.
+
+    Attributes:
+        greeting: What it says, read by `podferry.storage.errors.vendor_fields`.
+    """
+
+    def __init__(self, greeting: str) -> None:
+        super().__init__(f"no response of HTTP: {greeting!r}")
+        self.greeting = greeting
 
 
 class CutBody(BadResponse):
@@ -162,8 +176,15 @@ def _status(reader: BufferedReader) -> tuple[bytes, int]:
         raise ConnectionResetError("the server has closed the connection without a response")
     found = STATUS_LINE.fullmatch(line)
     if not found:
-        raise BadResponse("no response of HTTP/1.1")
+        raise _other_protocol(line)
     return found[1], int(found[2])
+
+
+def _other_protocol(line: bytes) -> BadResponse:
+    """The error for a first line that is none of HTTP/1.1. A TLS alert is no text."""
+    said = line[:MAX_GREETING].decode("latin-1").rstrip()
+    is_foreign = said and said.isascii() and said.isprintable() and not said.startswith("HTTP")
+    return ForeignGreeting(said) if is_foreign else BadResponse("no response of HTTP/1.1")
 
 
 def _fields(reader: BufferedReader) -> Fields:

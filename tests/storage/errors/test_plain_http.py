@@ -1,5 +1,8 @@
 """Plain HTTP that was sent to a port with TLS."""
 
+import asyncio
+import contextlib
+
 import pytest
 from aiohttp import web
 
@@ -11,6 +14,8 @@ from podferry.storage.errors.vendor_fields import VendorFields
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 from tests.support.store_calls import KEYS, listed
+
+AZURE_KEYS = {"AZURE_STORAGE_ACCOUNT_NAME": "a", "AZURE_STORAGE_ACCOUNT_KEY": "YQ=="}
 
 
 async def answer(request):
@@ -58,3 +63,30 @@ async def test_a_handshake_is_tried_only_where_its_result_would_help(
     port = (await answering(answer, private_ca.server_context("x.test"))).rpartition(":")[2]
     location = StoreLocation(parse_uri("s3://b"), endpoint.replace("PORT", port), proxy=proxy)
     assert await requires_tls(location, fields) is suspect
+
+
+@pytest.mark.parametrize("uri", ["http://SERVER/x", "webdav://SERVER/x", "s3://b/x", "az://b/x"])
+@pytest.mark.parametrize("banner", ["SSH-2.0-OpenSSH_9.2p1", "220 (vsFTPd 3.0.3)"])
+@pytest.mark.parametrize("waits", [False, True])
+async def test_another_service_is_named(quick, uri, banner, waits):
+    tasks = []
+
+    async def greet(reader, writer):
+        tasks.append(asyncio.current_task())
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            if waits:
+                await reader.readuntil(b"\n")
+            writer.write(f"{banner}\r\n".encode())
+            await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(greet, "127.0.0.1", 0) as server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        endpoint = None if "SERVER" in uri else f"http://{address}"
+        config = StoreConfig(endpoint=endpoint, credentials={**KEYS, **AZURE_KEYS})
+        store = open_store(parse_uri(uri.replace("SERVER", address)), config, quick)
+        with pytest.raises(InvalidSpec, match="does not respond as a web server") as caught:
+            await listed(store)
+        assert (f"'{banner}'" if uri[:2] != "az" else "no response of HTTP") in str(caught.value)
+        await store.close()
+        await asyncio.gather(*tasks)

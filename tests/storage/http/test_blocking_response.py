@@ -13,6 +13,7 @@ from podferry.storage.http.blocking_response import (
     BlockingResponse,
     CutBody,
     Fields,
+    ForeignGreeting,
 )
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -84,6 +85,20 @@ def test_plain_responses_are_read_as_the_standard_library_does(name: str, size: 
 def test_what_is_not_plain_is_refused(name: str) -> None:
     with pytest.raises(BadResponse):
         opened(REFUSED[name]).read(100)
+
+
+@pytest.mark.parametrize("greeting", ["SSH-2.0-OpenSSH_9.2p1", "220 (vsFTPd 3.0.3)"])
+def test_the_greeting_of_another_protocol_is_shown(greeting: str) -> None:
+    with pytest.raises(ForeignGreeting) as caught:
+        opened(f"{greeting}\r\n".encode())
+    assert caught.value.greeting == greeting
+
+
+@pytest.mark.parametrize("line", [b"\x15\x03\x03\x00\x02\x02F", b"HTTP/2 200 OK\r\n", b"\r\n", b"\xff\n"])
+def test_what_may_be_damaged_is_no_other_protocol(line: bytes) -> None:
+    with pytest.raises(BadResponse) as caught:
+        opened(line)
+    assert type(caught.value) is BadResponse
 
 
 @pytest.mark.parametrize("name", CUT)
