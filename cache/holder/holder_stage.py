@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -18,7 +18,7 @@ from podferry.cache.holder.version_files import VersionFiles
 from podferry.cache.peers.peers import Peers
 from podferry.cache.peers.waiting import wait_for
 from podferry.contract.cache_api import Asker, Filling, HeldDataset, Progress
-from podferry.contract.errors import Changed, FerryError, Refused, Unavailable
+from podferry.contract.errors import Changed, FerryError, Problem, Refused, Unavailable
 from podferry.contract.manifest import Manifest
 from podferry.contract.status import DatasetStatus
 from podferry.sidecar.dataset.dataset_job import DatasetJob, PlannedDataset
@@ -98,7 +98,12 @@ class HolderStage:
     @property
     def is_frozen(self) -> bool:
         """Whether the dataset is one version for ever."""
-        return self._job.spec.parsed.digest is not None
+        return self.frozen_digest is not None
+
+    @property
+    def frozen_digest(self) -> str | None:
+        """Of the version that a frozen reference names; None for any."""
+        return self._job.spec.parsed.digest
 
     def ask_refresh(self) -> None:
         """Have the source listed again."""
@@ -173,8 +178,7 @@ class HolderStage:
     async def _found(self) -> Version | None:
         """The version that an earlier holder has left complete, or None."""
         held = await asyncio.to_thread(recorded_dataset, self.directory, self.uri)
-        frozen = self._job.spec.parsed.digest
-        if held is None or frozen not in {None, held.manifest.digest}:
+        if held is None or self.frozen_digest not in {None, held.manifest.digest}:
             return None
         manifest = held.manifest
         if len(self._job.staging.claim(manifest)) < manifest.files:
@@ -191,6 +195,7 @@ class HolderStage:
         return version
 
     async def _filled(self) -> Version:
+        await asyncio.to_thread(self.set_aside)
         self.retract()
         await asyncio.to_thread(self.versions.files.drop_next)
         manifest = await retry_temporary(self._fetch_unchanged, None, PATIENCE_SECONDS)
@@ -215,9 +220,19 @@ class HolderStage:
             if not problems:
                 break
             if not await self.make_room():
-                raise Refused(*problems)
+                raise self._no_room(problems)
         await self.shared.fetch(planned, self.directory)
         return planned.manifest
+
+    def _no_room(self, problems: Sequence[Problem]) -> FerryError:
+        """The error if it does not fit, perhaps only until an earlier version is read no more."""
+        refused = Refused(*problems)
+        if not self.versions.has_earlier:
+            return refused
+        if self.is_locked(self.versions.number):  # that may take days: readers use the source meanwhile
+            self.failure = refused
+            self._changed.set()
+        return Unavailable(*problems)
 
     async def plan(self, job: DatasetJob) -> PlannedDataset:
         """Plan what a job stages, next to what the other versions take."""
@@ -266,6 +281,9 @@ class HolderStage:
 
     def publish(self, version: Version) -> None:
         """Let readers in place know what is served."""
+
+    def set_aside(self) -> None:
+        """Keep what an earlier holder has left of something else for its readers in place. Blocks."""
 
     def retract(self) -> None:
         """What is in place is about to change: no reader may take it for complete."""

@@ -12,6 +12,9 @@ from podferry.cache.holder.version_files import VersionFiles
 UNREAD_SECONDS = 300.0
 """Without a request and a lock, until nobody reads a version: between two files, a reader computes and
 writes, and an agent that is started again needs a moment to get its lock again."""
+RELOCK_SECONDS = 30.0
+"""The same for what an earlier holder has served, which nobody starts with any more: readers that have lost
+their lock ask for it every second."""
 
 IsLocked = Callable[[int], bool]
 """Whether somebody reads the version of this number in place."""
@@ -72,10 +75,21 @@ class ServedVersions:
         self.number += 1
         self.current = version
 
+    def set_aside(self) -> None:
+        """Keep what an earlier holder has served as an earlier version. Blocks for some milliseconds."""
+        self.files.set_aside(self.number)
+        self._old[self.number] = self._now() - UNREAD_SECONDS + RELOCK_SECONDS
+        self.number += 1
+
     def drop_current(self) -> None:
         """Remove the current version. Blocks."""
         self.current = None
         self.files.drop_served()
+
+    @property
+    def has_earlier(self) -> bool:
+        """Whether an earlier version is left, and takes space."""
+        return bool(self._old)
 
     @property
     def oldest(self) -> int:

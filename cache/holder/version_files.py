@@ -124,6 +124,14 @@ class VersionFiles:
             self.old_root(number).parent.mkdir(parents=True, exist_ok=True)
             self.root.rename(self.old_root(number))
 
+    def set_aside(self, number: int) -> None:
+        """Keep what is in place under this number, and serve nothing: the place and its records are empty."""
+        self._move_served(number)
+        self.root.mkdir()
+        self.root.chmod(DIRECTORY_MODE)
+        for name in (RECORD, CLAIM):
+            (self._private / name).unlink(missing_ok=True)
+
     def finish(self, number: int) -> None:
         """Continue a `replace` that was interrupted; nothing happens without one."""
         if read_record(self.next_private).manifest is not None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from podferry.cache.shared_stage.shared_stage import SharedStage
-from podferry.contract.shared_stage import PROGRESS_SECONDS, SOCKET_FILE, STARTS, Handover
+from podferry.contract.shared_stage import PROGRESS_SECONDS, READS, SOCKET_FILE, STARTS, Handover
 
 SOCKET_MODE = 0o666
 """To connect is to write: readers have any user."""
@@ -59,24 +59,30 @@ async def _accept(listener: socket.socket, stage: SharedStage) -> None:
 
 
 async def _serve(channel: socket.socket, stage: SharedStage) -> None:
-    """Report progress until the stage is complete, then hand a lock over."""
+    """Report progress until the stage is complete, then hand a lock over.
+
+    Who has mounted a version already gets a lock at once: the stage may be filled with another dataset now.
+    """
     with channel, suppress(OSError):  # the reader has ended, or takes what is there without a lock
         channel.setblocking(False)
-        starts = await _starts(channel)
+        asked = await _asked(channel)
+        if asked == READS:
+            _send_lock(channel, stage, Handover(stage.uri), starts=False)
+            return
         while stage.complete is None and stage.failure is None:
             filling = stage.filling
             channel.send(_encoded(Handover(stage.uri, bytes=filling.bytes, bytes_done=filling.bytes_done)))
             await stage.wait(PROGRESS_SECONDS)
-        _finish(channel, stage, starts=starts)
+        _finish(channel, stage, starts=asked == STARTS)
 
 
-async def _starts(channel: socket.socket) -> bool:
-    """Whether a reader has not mounted the dataset yet; False for one that does not say it."""
+async def _asked(channel: socket.socket) -> bytes:
+    """What a reader says; nothing for one that does not say whether it has mounted the dataset."""
     try:
         async with asyncio.timeout(ASK_SECONDS):
-            return await asyncio.get_running_loop().sock_recv(channel, len(STARTS)) == STARTS
+            return await asyncio.get_running_loop().sock_recv(channel, len(STARTS))
     except TimeoutError:
-        return False
+        return b""
 
 
 def _finish(channel: socket.socket, stage: SharedStage, *, starts: bool) -> None:
@@ -86,6 +92,10 @@ def _finish(channel: socket.socket, stage: SharedStage, *, starts: bool) -> None
         return
     manifest = stage.complete.document.manifest
     message = Handover(stage.uri, manifest.digest, manifest.files, manifest.bytes, manifest.bytes)
+    _send_lock(channel, stage, message, starts=starts)
+
+
+def _send_lock(channel: socket.socket, stage: SharedStage, message: Handover, *, starts: bool) -> None:
     lock = stage.make_lock(starts=starts)
     try:
         socket.send_fds(channel, [_encoded(message)], [lock])

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import structlog
 
+from podferry.cache.holder.content_checksums import read_record
 from podferry.cache.holder.holder_stage import HolderStage, MakeJob
 from podferry.cache.holder.version import Version
 from podferry.cache.peers.peers import Peers
 from podferry.cache.shared_stage.abandoned import free_oldest
 from podferry.cache.shared_stage.place import SharedPlace
 from podferry.cache.shared_stage.reader_locks import ReaderLocks
-from podferry.contract.errors import Refused
+from podferry.contract.cache_api import FORMAT
+from podferry.contract.errors import Corrupt, FormatTooNew, Refused
 from podferry.contract.manifest import Manifest
 from podferry.contract.pack import is_pack
-from podferry.contract.shared_stage import SharedRecord
+from podferry.contract.shared_stage import RECORD_FILE, SharedRecord
 from podferry.contract.spec import Unpack
-from podferry.contract.versioned_json import encode_json
+from podferry.contract.versioned_json import decode_document, encode_json
 from podferry.sidecar.runtime.atomic_file import replace_file
 
 log = structlog.get_logger(__name__)
@@ -90,6 +93,34 @@ class SharedStage(HolderStage):
     def publish(self, version: Version) -> None:
         """See `HolderStage.publish`."""
         replace_file(self.place.record, encode_json(SharedRecord(self.uri, version.document)))
+
+    def set_aside(self) -> None:
+        """See `HolderStage.set_aside`: a pod that runs keeps its version if the cache gets another source.
+
+        Who has taken what was left without a holder has no lock yet, so another dataset always stays. What is
+        damaged of the same one is mended in place, if nobody reads it.
+        """
+        left = self._left()
+        if left and (not self._is_ours(*left) or self.is_locked(self.versions.number)):
+            self.retract()
+            self.versions.set_aside()
+
+    def _left(self) -> tuple[str, str] | None:
+        """URI and digest of the complete dataset that an earlier holder has left; empty if unreadable."""
+        own = read_record(self.place.private)
+        if own.manifest is not None:
+            return own.uri, own.digest
+        with suppress(FileNotFoundError):
+            data = self.place.record.read_bytes()
+            try:
+                shown = decode_document(data, SharedRecord, FORMAT, RECORD_FILE)
+            except (Corrupt, FormatTooNew):
+                return "", ""
+            return shown.uri, shown.held.manifest.digest
+        return None
+
+    def _is_ours(self, uri: str, digest: str) -> bool:
+        return uri == self.uri and self.frozen_digest in {None, digest}
 
     def retract(self) -> None:
         """See `HolderStage.retract`."""

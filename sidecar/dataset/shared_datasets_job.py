@@ -50,7 +50,7 @@ class SharedDatasetsJob:
 
 class _Shared:
     def __init__(self, spec: MountedDataset, config: AgentConfig, state: AgentState) -> None:
-        self.shared = SharedSet(config.shared[spec.name], spec.origin.digest)
+        self.shared = SharedSet(config.shared[spec.name], spec.origin)
         self.status = DatasetStatus(uri=str(spec.origin.uri), path=spec.path, name=spec.name, in_memory=True)
         self._notify = state.notify
 

@@ -12,7 +12,8 @@ import msgspec
 import structlog
 
 from podferry.contract.cache_api import FORMAT
-from podferry.contract.errors import Changed, Corrupt, FormatTooNew, Refused, Unavailable
+from podferry.contract.dataset_reference import Reference
+from podferry.contract.errors import Changed, Corrupt, FormatTooNew, Problem, Refused, Unavailable
 from podferry.contract.shared_stage import (
     FILES_DIR,
     MAX_MESSAGE_BYTES,
@@ -44,11 +45,11 @@ class SharedSet:
 
     Args:
         directory: A read-only mount of the stage.
-        digest: That a frozen reference names; None for any.
+        wanted: The dataset, perhaps frozen; None for whatever the holder has.
     """
 
-    def __init__(self, directory: Path, digest: str | None = None) -> None:
-        self.directory, self._digest = directory, digest
+    def __init__(self, directory: Path, wanted: Reference | None = None) -> None:
+        self.directory, self._wanted = directory, wanted
         self.lock: int | None = None
 
     @property
@@ -62,19 +63,16 @@ class SharedSet:
         Raises:
             Unavailable: No holder responds, and the stage is not complete.
             Refused: The holder cannot fetch the dataset.
-            Changed: It is another version than the frozen reference names.
+            Changed: It is another dataset, or another version than the frozen reference names.
         """
         try:
             message = await self._lock(STARTS, on_filling)
         except (OSError, TimeoutError) as error:
             message = await asyncio.to_thread(self._left_complete, error)
             log.warning("no holder responds: the shared dataset is read as it was left", reason=str(error))
-        if self._digest is not None and message.digest != self._digest:
+        if self._wanted is not None and (changed := _difference(message, self._wanted)):
             self.close()
-            what = "the shared dataset is another version than the reference names"
-            raise Changed.of(
-                what, f"{message.digest}, not {self._digest}", "Freeze the cache's dataset again"
-            )
+            raise Changed(changed)
         return message
 
     async def keep(self) -> None:
@@ -121,6 +119,20 @@ class SharedSet:
             remedy = "Start its holder, or see in the holder's log why it does not run"
             raise Unavailable.of(what, str(error) or type(error).__name__, remedy) from error
         return Handover(record.uri, manifest.digest, manifest.files, manifest.bytes, manifest.bytes)
+
+
+def _difference(message: Handover, wanted: Reference) -> Problem | None:
+    """How a dataset differs from what is wanted: its cache may have got another source since admission."""
+    if message.uri != str(wanted.uri):
+        what, remedy = (
+            "the cache shares another dataset by now",
+            "Create the pod again: it is admitted as it is",
+        )
+        return Problem(what, f"{message.uri}, not {wanted.uri}", remedy)
+    if wanted.digest not in {None, message.digest}:
+        what = "the shared dataset is another version than the reference names"
+        return Problem(what, f"{message.digest}, not {wanted.digest}", "Freeze the cache's dataset again")
+    return None
 
 
 def _connect(channel: socket.socket, directory: Path) -> None:

@@ -60,11 +60,22 @@ def job_maker(
     return job
 
 
-def shared_stage(uri: object, root: Path, **settings: Any) -> SharedStage:
-    """A stage that readers share in a directory, which is created; without its mounts."""
+def shared_stage(
+    uri: object, root: Path, *, digest: str = "", size_limit: int | None = None, **settings: Any
+) -> SharedStage:
+    """A stage that readers share in a directory, which is created; without its mounts.
+
+    Args:
+        uri: Of the dataset.
+        root: The directory.
+        digest: Of a frozen reference; empty for none.
+        size_limit: Of the volume, bytes.
+        settings: As of `SharedStage`.
+    """
     place = SharedPlace(root, root)
     release(place.claim())
-    return SharedStage(str(uri), job_maker(uri), place, **settings)
+    reference = f"{uri}#sha256={digest}" if digest else uri
+    return SharedStage(str(uri), job_maker(reference, size_limit=size_limit), place, **settings)
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from podferry.contract.errors import Refused
 from podferry.sidecar.dataset.shared_set import SharedSet
 from tests.support.holder_site import shared_stage
 from tests.support.output_site import until
+from tests.support.patience import PATIENCE
 
 
 async def test_readers_wait_until_it_is_complete_and_each_gets_a_lock(content, tmp_path):
@@ -49,6 +50,16 @@ async def test_who_has_mounted_a_version_before_gets_the_lock_of_the_oldest(cont
             silent.connect(str(stage.place.directory / "holder.sock"))
             await until(lambda: sorted(stage.locks.numbers()) == [0, 0, 2])
         starts.close()
+        reads.close()
+    await stage.close()
+
+
+async def test_who_has_mounted_a_version_gets_a_lock_while_another_dataset_is_fetched(content, tmp_path):
+    stage = shared_stage(content.uri, tmp_path / "held")
+    async with serving_locks(stage):
+        reads = SharedSet(stage.place.directory)
+        await asyncio.wait_for(reads.keep(), PATIENCE)
+        assert stage.locks.numbers() == [0]
         reads.close()
     await stage.close()
 

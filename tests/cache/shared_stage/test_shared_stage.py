@@ -1,3 +1,4 @@
+import asyncio
 import os
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from podferry.contract.errors import AccessDenied, Refused
 from podferry.contract.shared_stage import SharedRecord
 from podferry.contract.versioned_json import decode_document
 from podferry.storage.memory.store import Fault
-from tests.support.dataset_site import held
+from tests.support.dataset_site import held, memory_dataset
 from tests.support.holder_site import shared_stage
+from tests.support.output_site import until
 
 FILES = {"a/1": b"one", "a/2": b"two", "b": b""}
 
@@ -174,6 +176,78 @@ async def test_another_dataset_in_the_directory_is_not_adopted(content, tmp_path
         record.write_bytes(wrong)
         again = await filled(content, tmp_path / "held")
         assert (again.adopted, record.read_bytes()) == (False, whole)
+
+
+@pytest.fixture
+def other():
+    """Another dataset, with a file of a name that both have."""
+    with memory_dataset({"d/b": b"other", "d/c": b"secret"}) as made:
+        yield made
+
+
+@pytest.mark.parametrize("record", ["whole", "lost"])
+async def test_a_reader_keeps_its_files_when_the_holder_gets_another_source(content, other, tmp_path, record):
+    clock = Clock()
+    first = shared_stage(content.uri, tmp_path / "held", now=clock)
+    await first.fill()
+    mounted = os.open(first.place.files, os.O_PATH)
+    lock = first.make_lock()
+    await first.close()
+    if record == "lost":
+        (first.place.private / RECORD).unlink()
+    for _ in range(2):  # the second time after a restart
+        stage = shared_stage(other.uri, tmp_path / "held", now=clock)
+        await stage.fill()
+        assert held(Path(f"/proc/self/fd/{mounted}")) == FILES
+        assert held(stage.place.files) == {"b": b"other", "c": b"secret"}
+        assert await swept(stage, clock, 2 * UNREAD_SECONDS) == [0]
+        await stage.close()
+    os.close(lock)
+    stage = shared_stage(other.uri, tmp_path / "held", now=clock)
+    await stage.fill()
+    assert await swept(stage, clock) == []
+    assert held(stage.place.files) == {"b": b"other", "c": b"secret"}
+    os.close(mounted)
+    await stage.close()
+
+
+async def test_a_reader_keeps_its_files_when_the_dataset_is_frozen_again(content, tmp_path):
+    stage = await filled(content, tmp_path / "held")
+    mounted = os.open(stage.place.files, os.O_PATH)
+    lock = stage.make_lock()
+    content.objects["d/b"] = b"changed"
+    digest = (await filled(content, tmp_path / "elsewhere")).complete.digest
+    again = await filled(content, tmp_path / "held", digest=digest)
+    assert held(Path(f"/proc/self/fd/{mounted}")) == FILES
+    assert held(again.place.files) == {**FILES, "b": b"changed"}
+    os.close(lock)
+    os.close(mounted)
+
+
+async def test_what_was_not_complete_is_continued_next_to_what_is_read(content, other, tmp_path):
+    first = await filled(content, tmp_path / "held")
+    lock = first.make_lock()
+    other.faults.append(Fault("read", "c", error=AccessDenied.of("no")))
+    stage = shared_stage(other.uri, tmp_path / "held")
+    with pytest.raises(AccessDenied):
+        await stage.fill()
+    await stage.close()
+    stage = await filled(other, tmp_path / "held")
+    assert list(stage.versions.files.old_numbers()) == [0]
+    os.close(lock)
+
+
+async def test_readers_take_the_source_while_what_is_read_leaves_no_room(content, other, tmp_path):
+    first = await filled(content, tmp_path / "held")
+    lock = first.make_lock()
+    stage = shared_stage(other.uri, tmp_path / "held", size_limit=8192)
+    filling = asyncio.create_task(stage.fill())
+    await until(lambda: stage.failure is not None)
+    assert "larger than its space" in str(stage.failure)
+    filling.cancel()
+    await asyncio.gather(filling, return_exceptions=True)
+    os.close(lock)
+    await stage.close()
 
 
 async def test_a_pack_is_refused(content, tmp_path):

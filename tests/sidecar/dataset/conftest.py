@@ -5,22 +5,16 @@ from __future__ import annotations
 import pytest
 
 from podferry.contract.spec import DatasetSpec
-from podferry.contract.uri import parse_uri
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.dataset_job import DatasetJob
 from podferry.sidecar.dataset.dataset_placement import DatasetPlacement
-from podferry.storage.memory.store import CONTENTS, Content
-from tests.support.dataset_site import COUNTER, FILES
+from tests.support.dataset_site import FILES, memory_dataset
 
 
 @pytest.fixture
 def content():
-    name = f"dataset-{next(COUNTER)}"
-    made = CONTENTS[name] = Content()
-    made.objects.update(FILES)
-    made.uri = parse_uri(f"memory://{name}/d")
-    yield made
-    del CONTENTS[name]
+    with memory_dataset(FILES) as made:
+        yield made
 
 
 @pytest.fixture

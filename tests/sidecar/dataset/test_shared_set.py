@@ -1,9 +1,11 @@
 import asyncio
 import socket
+from contextlib import nullcontext
 
 import pytest
 
 from podferry.cache.shared_stage.lock_server import serving_locks
+from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.errors import Changed, Unavailable
 from podferry.contract.shared_stage import Handover
 from podferry.sidecar.dataset import shared_set
@@ -62,15 +64,32 @@ async def test_what_is_not_complete_is_not_read_without_a_holder(stage, broken):
         await SharedSet(stage.place.directory).open()
 
 
-async def test_another_version_than_the_frozen_one_is_refused(stage):
-    async with serving_locks(stage):
-        shared = SharedSet(stage.place.directory, "0" * 64)
-        with pytest.raises(Changed, match="another version"):
-            await shared.open()
-        assert not stage.readers
-        shared = SharedSet(stage.place.directory, stage.complete.document.manifest.digest)
-        await shared.open()
-        shared.close()
+@pytest.fixture(params=["holder", "left"])
+async def reachable(request, stage):
+    """A stage with a holder that responds, or as the last one has left it."""
+    async with serving_locks(stage) if request.param == "holder" else nullcontext():
+        yield stage
+
+
+async def test_another_version_than_the_frozen_one_is_refused(reachable):
+    frozen = parse_reference(f"{reachable.uri}#sha256={'0' * 64}")
+    with pytest.raises(Changed, match="another version"):
+        await SharedSet(reachable.place.directory, frozen).open()
+    assert not reachable.readers
+    frozen = parse_reference(f"{reachable.uri}#sha256={reachable.complete.digest}")
+    shared = SharedSet(reachable.place.directory, frozen)
+    await shared.open()
+    shared.close()
+
+
+async def test_another_dataset_than_the_wanted_one_is_refused(reachable):
+    with pytest.raises(Changed, match="another dataset") as changed:
+        await SharedSet(reachable.place.directory, parse_reference("s3://datasets/other")).open()
+    assert f"{reachable.uri}, not s3://datasets/other" in str(changed.value)
+    assert not reachable.readers
+    shared = SharedSet(reachable.place.directory, parse_reference(reachable.uri))
+    await shared.open()
+    shared.close()
 
 
 async def test_a_holder_that_is_silent_or_ends_counts_as_gone(stage, monkeypatch):
