@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from podferry.cache.manifests.arguments import not_expanded
 from podferry.contract.cache_api import CACHE_LABEL
 from podferry.webhook.injection.security_context import NONROOT_USER, RunAs, gate_context
 
@@ -72,28 +73,35 @@ class CacheJob(msgspec.Struct, frozen=True):
 
     @property
     def object_name(self) -> str:
-        """The name of its objects."""
-        return self.name or f"podferry-cache-{self.cache}-{self.verb}"
+        """The name of the Job."""
+        return self.name or self.rights_name
+
+    @property
+    def rights_name(self) -> str:
+        """The name of its account and role: no other cache or job has it, and no account of the namespace."""
+        return f"podferry-named-job-{self.name}" if self.name else f"podferry-job-{self.cache}-{self.verb}"
 
 
 def job_manifests(job: CacheJob) -> tuple[Json, ...]:
     """The objects, in the order in which they are applied."""
     spec = _job_spec(job)
-    run = {"apiVersion": "batch/v1", "kind": "Job", "metadata": _meta(job), "spec": spec}
+    meta = _meta(job, job.object_name)
+    run = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
     if job.schedule:
         cron = {"schedule": job.schedule, "concurrencyPolicy": "Forbid", "jobTemplate": {"spec": spec}}
-        run = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": _meta(job), "spec": cron}
+        run = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": meta, "spec": cron}
     return *_rights(job), run
 
 
-def _meta(job: CacheJob) -> Json:
+def _meta(job: CacheJob, name: str) -> Json:
     """With the label by which `podferry cache delete` finds the objects; the pods are no holders."""
     labels = {"app.kubernetes.io/name": "podferry-cache-job", CACHE_LABEL: job.cache}
-    return {"name": job.object_name, "namespace": job.namespace, "labels": labels}
+    return {"name": name, "namespace": job.namespace, "labels": labels}
 
 
 def _rights(job: CacheJob) -> Iterator[Json]:
-    yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _meta(job)}
+    meta = _meta(job, job.rights_name)
+    yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta}
     of_cache = f"podferry-cache-{job.cache}"
     named: Mapping[str, tuple[Json, ...]] = {
         "token": ({"apiGroups": [""], "resources": ["serviceaccounts/token"], "verbs": ["create"]},),
@@ -102,10 +110,10 @@ def _rights(job: CacheJob) -> Iterator[Json]:
     rules = [rule for use in USES[job.verb] for rule in RULES.get(use, ())]
     rules += [{**rule, "resourceNames": [of_cache]} for use in USES[job.verb] for rule in named.get(use, ())]
     api = {"apiVersion": f"{RBAC}/v1"}
-    yield {**api, "kind": "Role", "metadata": _meta(job), "rules": rules}
-    account = {"kind": "ServiceAccount", "name": job.object_name, "namespace": job.namespace}
-    role = {"apiGroup": RBAC, "kind": "Role", "name": job.object_name}
-    yield {**api, "kind": "RoleBinding", "metadata": _meta(job), "roleRef": role, "subjects": [account]}
+    yield {**api, "kind": "Role", "metadata": meta, "rules": rules}
+    account = {"kind": "ServiceAccount", "name": job.rights_name, "namespace": job.namespace}
+    role = {"apiGroup": RBAC, "kind": "Role", "name": job.rights_name}
+    yield {**api, "kind": "RoleBinding", "metadata": meta, "roleRef": role, "subjects": [account]}
 
 
 def _job_spec(job: CacheJob) -> Json:
@@ -135,7 +143,7 @@ def _pod_spec(job: CacheJob) -> Json:
         "volumeMounts": mounts,
     }
     return {
-        "serviceAccountName": job.object_name,
+        "serviceAccountName": job.rights_name,
         "restartPolicy": "Never",
         "enableServiceLinks": False,
         "securityContext": {"fsGroup": NONROOT_USER},
@@ -153,8 +161,7 @@ def _secrets(job: CacheJob) -> Iterator[tuple[str, str, str]]:
 
 
 def _words(job: CacheJob) -> Iterator[str]:
-    for word in job.words:
-        yield word.replace("$(", "$$(")  # not a variable
+    yield from map(not_expanded, job.words)
     for option, _, path in _secrets(job):
         yield f"--{option}-dir={path}"
     if job.workers > 1:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from podferry.cache.manifests.arguments import not_expanded
 from podferry.cache.manifests.cache_spec import CacheSpec
 from podferry.cache.manifests.shared_volumes import READ, STAGE, holder_claim, shared_volumes, stage_name
 from podferry.contract.cache_api import (
@@ -72,7 +73,8 @@ def _role_binding(spec: CacheSpec) -> Json:
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
-        "metadata": {"name": f"{spec.object_name}-{spec.namespace}", "labels": _meta(spec)["labels"]},
+        # No name of either has a dot: those of two caches differ.
+        "metadata": {"name": f"{spec.object_name}.{spec.namespace}", "labels": _meta(spec)["labels"]},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": ROLE},
         "subjects": [account],
     }
@@ -207,9 +209,9 @@ def _container(spec: CacheSpec) -> Json:
         "image": spec.image,
         "command": ["podferry"],
         "args": [
-            *("cache", "serve", spec.source, directory, "--host=0.0.0.0", f"--port={PORT}"),
+            *("cache", "serve", not_expanded(spec.source), directory, "--host=0.0.0.0", f"--port={PORT}"),
             *(f"--readers={glob}" for glob in (spec.namespace, *spec.readers)),
-            *(f"--{name}={value}" for name, value in options.items() if value),
+            *(f"--{name}={not_expanded(value)}" for name, value in options.items() if value),
         ],
         "env": [{"name": "HOME", "value": home}, {"name": "TMPDIR", "value": home}],
         "ports": [{"name": "http", "containerPort": PORT}],

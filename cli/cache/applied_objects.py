@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from podferry.cache.manifests.merge_patch import merge_patch
-from podferry.cli.cache.live_objects import CLAIMS, CLUSTER_WIDE, CORE, NAMESPACED, RBAC, VOLUMES
+from podferry.cli.cache.live_objects import CLAIM, CLAIMS, CLUSTER_WIDE, CORE, NAMESPACED, RBAC, VOLUMES
 from podferry.cli.live_cluster import Json, LiveCluster, scope
 from podferry.contract.errors import AccessDenied, AlreadyExists, NotFound, Problem, Refused
 
@@ -20,6 +20,8 @@ KINDS: Mapping[str, tuple[str, str]] = {
 }
 MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
 WORKLOAD = "StatefulSet"
+OF_THE_CLAIM_BEFORE = ("uid", "resourceVersion")
+"""Fields by which a volume is reserved for one claim, not for its name."""
 KEPT_BY_SERVER = ("resourceVersion", "managedFields")
 """Fields of the metadata that change with the status."""
 
@@ -41,10 +43,11 @@ def apply_objects(cluster: LiveCluster, documents: Iterable[Mapping[str, Any]]) 
     Raises:
         AccessDenied: Every right that the account lacks. No holder is started then.
         InvalidSpec: The API server does not accept an object.
-        NotFound: There is no such namespace.
+        NotFound: A namespace is missing. That of readers does not keep the others from their claims.
         Refused: An object is being deleted.
     """
     problems: list[Problem] = []
+    missing: list[Problem] = []
     for document in documents:
         if problems and document["kind"] == WORKLOAD:
             break  # its pods could not do their work
@@ -52,7 +55,12 @@ def apply_objects(cluster: LiveCluster, documents: Iterable[Mapping[str, Any]]) 
             yield _apply(cluster, document)
         except AccessDenied as error:
             problems += error.problems
+        except NotFound as error:
+            if document["kind"] != CLAIM:
+                raise
+            missing += error.problems
     AccessDenied.raise_any(problems)
+    NotFound.raise_any(missing)
 
 
 def _apply(cluster: LiveCluster, document: Mapping[str, Any]) -> Applied:
@@ -70,9 +78,17 @@ def _apply(cluster: LiveCluster, document: Mapping[str, Any]) -> Applied:
         except AlreadyExists:  # another one creates it at this moment: caches share the ClusterRole
             found = {}
     _refuse_deleted(found, document)
-    action, body = f"patch {objects}", merge_patch(document)
+    action, body = f"patch {objects}", {**merge_patch(document), **_rebound(found)}
     answer = cluster.request("PATCH", f"{collection}/{name}", action, headers=MERGE_PATCH, body=body)
     return Applied(kind, name, "unchanged" if _content(json.loads(answer)) == _content(found) else "changed")
+
+
+def _rebound(found: Json) -> Json:
+    """What lets a new claim of the same name have a volume whose claim has gone, with its namespace."""
+    if (found.get("status") or {}).get("phase") != "Released":
+        return {}
+    claim = {**found["spec"]["claimRef"], **dict.fromkeys(OF_THE_CLAIM_BEFORE)}
+    return {"spec": {"claimRef": claim}}
 
 
 def _refuse_deleted(found: Json, document: Mapping[str, Any]) -> None:

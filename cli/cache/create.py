@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -18,18 +19,19 @@ from podferry.cache.manifests.cache_spec import (
     parse_readers,
 )
 from podferry.cache.manifests.manifests import manifests
-from podferry.cache.manifests.shared_volumes import sharing_namespaces
+from podferry.cache.manifests.shared_volumes import STAGE, sharing_namespaces
 from podferry.cache.manifests.source_problems import source_problems
+from podferry.cache.report.cache_report import source_of
 from podferry.cli.cache.applied_objects import apply_objects
 from podferry.cli.cache.cache_args import IMAGE, NAMESPACE, NAMESPACE_NAME, source_options
-from podferry.cli.cache.live_objects import remove_unshared
-from podferry.cli.live_cluster import LiveCluster
+from podferry.cli.cache.live_objects import NAMESPACED, VOLUME, is_shared, remove_unshared
+from podferry.cli.live_cluster import LiveCluster, scope
 from podferry.cli.options.cluster_options import cluster_options
 from podferry.cli.options.param_types import ParsedParam
 from podferry.cli.yaml_documents import read_documents, read_text
 from podferry.contract.annotation_values import parse_endpoint, parse_region, parse_secret, parse_size
 from podferry.contract.dataset_reference import parse_reference
-from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.errors import AccessDenied, InvalidSpec, NotFound, Problem, Refused
 from podferry.contract.spec import Access, Medium
 from podferry.sidecar.runtime.messages import print_problems
 
@@ -115,11 +117,33 @@ def create(
     if not apply:
         click.echo(yaml.safe_dump_all(manifests(spec), sort_keys=False), nl=False)
         return
-    cluster = LiveCluster(kubeconfig, context)
-    for done in apply_objects(cluster, manifests(spec)):
+    _apply(LiveCluster(kubeconfig, context), spec)
+
+
+def _apply(cluster: LiveCluster, spec: CacheSpec) -> None:
+    if spec.shared:
+        refuse_other_source(cluster, spec)
+    documents = manifests(spec)
+    for done in apply_objects(cluster, documents):
         click.echo(str(done))
-    for thing in () if spec.shared else remove_unshared(cluster, spec.namespace, spec.name):
+    kept = {one["metadata"]["name"] for one in documents if one["kind"] == VOLUME}
+    for thing in remove_unshared(cluster, spec.namespace, spec.name, kept):
         click.echo(f"{thing} removed")
+
+
+def refuse_other_source(cluster: LiveCluster, spec: CacheSpec) -> None:
+    """Refuse another source for a cache that shares.
+
+    A container that starts again in a pod of today would find another dataset in the place of its own.
+    """
+    path = f"{NAMESPACED['Service'][0]}/namespaces/{spec.namespace}/services/{spec.object_name}"
+    with suppress(NotFound, AccessDenied):  # it is created, or what is missing is named when it is changed
+        source = source_of(cluster.get(path, f"get Services in {scope(spec.namespace)}"))
+        other = source and parse_reference(source).uri != parse_reference(spec.source).uri
+        if other and is_shared(cluster, spec.namespace, spec.name):
+            what = f"the cache {spec.name} shares {source} with pods, in place"
+            remedy = "Give the other source a cache of its own, or delete this one first"
+            raise Refused.of(what, f"--source {spec.source}", remedy)
 
 
 def _read(filename: str) -> CacheFile:
@@ -143,6 +167,9 @@ def _spec(values: Mapping[str, Any]) -> CacheSpec:
 def _problems(values: Mapping[str, Any]) -> Iterator[Problem]:
     if "name" not in values:
         yield Problem("the cache has no name", "", "Give NAME")
+    elif values.get("shared") and values["name"].endswith(f"-{STAGE}"):
+        what = f"a cache that shares cannot be called …-{STAGE}: the holders' claim of another one may be"
+        yield Problem(what, values["name"], "Choose another name")
     source = values.get("source")
     if source is None:
         yield Problem("the dataset is missing", "", "Give --source")

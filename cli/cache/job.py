@@ -41,6 +41,9 @@ CHECKS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "rmr": lambda params: checked_paths(params["paths"]),
 }
 """What a verb refuses before it asks a cluster: the Job would fail."""
+HOLDERS_HAVE_CREDENTIALS = "the holders have the credentials"
+MAX_CRONJOB_NAME = 52
+"""Kubernetes appends 11 characters to name its Jobs, which may have 63. Source: its CronJob documentation."""
 SHARED = ("sync", "copy")
 """Verbs that several workers can share."""
 
@@ -101,7 +104,16 @@ def _of_file(filename: str) -> CacheJob:
         _checked(sample.verb, rest)
     fields = (sample.verb, sample.cache, sample.namespace, sample.words)
     schedule = _parse_schedule(sample.schedule) if sample.schedule else ""
-    return CacheJob(*fields, IMAGE, schedule, secret=sample.secret, name=sample.name)
+    secret = sample.secret if _takes_secret(sample.verb) else None
+    if secret != sample.secret:
+        note = Problem(f"{source}: spec.secretRef is not used", f"a {sample.verb}", HOLDERS_HAVE_CREDENTIALS)
+        print_problems([note], "yellow")
+    return CacheJob(*fields, IMAGE, schedule, secret=secret, name=sample.name)
+
+
+def _takes_secret(verb: str) -> bool:
+    """Whether a verb reads or changes the source itself, instead of asking the holders."""
+    return verb not in VERBS or any(one.name == "secret_dir" for one in VERBS[verb].params)
 
 
 def _of_words(words: tuple[str, ...]) -> CacheJob:
@@ -136,3 +148,8 @@ def _problems(job: CacheJob) -> Iterator[Problem]:
         yield Problem("--workers: archives are unpacked by one process", "--unpack", "Leave one of both out")
     if job.to_secret and job.verb not in SHARED:
         yield Problem("--to-secret: only a sync has two places", job.verb, "Give --secret")
+    if job.secret and not _takes_secret(job.verb):
+        yield Problem("--secret: not used", f"a {job.verb}", f"Leave it out: {HOLDERS_HAVE_CREDENTIALS}")
+    if job.schedule and len(job.object_name) > MAX_CRONJOB_NAME:
+        measured = f"{job.object_name}: {len(job.object_name)} characters"
+        yield Problem("the name is too long for a CronJob", measured, f"{MAX_CRONJOB_NAME} at most")

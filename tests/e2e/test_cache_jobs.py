@@ -32,7 +32,7 @@ def run_verb(namespace: Namespace, verb: str, *words: str, options: tuple[str, .
         [sys.executable, "-m", "podferry", *command], check=True, capture_output=True, text=True
     )
     namespace.cluster.kubectl("apply", "-f", "-", stdin=rendered.stdout)
-    name = f"podferry-cache-digits-{verb}"
+    name = f"podferry-job-digits-{verb}"
     namespace.cluster.wait(f"job/{name}", "condition=Complete", namespace=namespace.name, timeout=120)
     return namespace.kubectl("logs", f"-ljob-name={name}", "--tail=-1")
 

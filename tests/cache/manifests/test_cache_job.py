@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podferry.cache.manifests.cache_job import CacheJob, job_manifests
+from podferry.cache.manifests.cache_job import USES, CacheJob, job_manifests
+from podferry.cache.manifests.cache_spec import CacheSpec
+from podferry.cache.manifests.manifests import manifests
 
 GOLDEN = Path(__file__).parent / "golden"
 IMAGE = "podferry:0.1.0"
@@ -43,6 +45,20 @@ def test_the_manifests_are_the_golden_ones(name):
     if os.environ.get("PODFERRY_GOLDEN") == "write":
         path.write_text(text)
     assert text == path.read_text()
+
+
+@pytest.mark.parametrize("verb", USES)
+def test_no_cache_has_objects_of_the_names_of_a_job(verb):
+    caches = (CacheSpec(name, "lab", "s3://b/c", 1 << 20, IMAGE) for name in ("a", f"a-{verb}"))
+    of_caches = {one["metadata"]["name"] for spec in caches for one in manifests(spec)}
+    for name in ("", f"podferry-cache-a-{verb}"):
+        *rights, _ = job_manifests(CacheJob(verb, "a", "lab", (), IMAGE, name=name))
+        assert not of_caches & {one["metadata"]["name"] for one in rights}
+
+
+def test_a_job_takes_no_account_that_exists():
+    rights = job_manifests(CacheJob("warmup", "a", "lab", (), IMAGE, name="default"))[:-1]
+    assert "default" not in {one["metadata"]["name"] for one in rights}
 
 
 @pytest.mark.parametrize("name", JOBS)

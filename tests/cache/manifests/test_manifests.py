@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from podferry.cache.manifests.cache_spec import CacheSpec
-from podferry.cache.manifests.manifests import manifests
+from podferry.cache.manifests.manifests import ROLE, manifests
 from podferry.contract.cache_api import NODES_ANNOTATION
 from podferry.contract.spec import Access, Medium
 
@@ -74,6 +74,22 @@ def test_holders_pass_restricted_pod_security(name):
         "projected",
         "persistentVolumeClaim",
     }
+
+
+def test_no_two_caches_have_an_object_of_the_same_name_in_the_cluster():
+    named = ("c", "y-lab"), ("c-y", "lab")
+    specs = [CacheSpec(name, namespace, "s3://b/c", 1 << 20, "image") for name, namespace in named]
+    wide = [
+        [one["metadata"] for one in manifests(spec) if "namespace" not in one["metadata"]] for spec in specs
+    ]
+    found = [{one["name"] for one in of_one} - {ROLE} for of_one in wide]
+    assert all(found)
+    assert not found[0] & found[1]
+
+
+def test_kubernetes_replaces_nothing_in_a_source():
+    *_, workload = manifests(msgspec.structs.replace(SPECS["memory"], source="s3://b/$(HOME)x"))
+    assert "s3://b/$$(HOME)x" in workload["spec"]["template"]["spec"]["containers"][0]["args"]
 
 
 def test_the_memory_limit_has_room_for_the_volume():

@@ -79,6 +79,26 @@ def test_a_namespace_that_is_missing(empty, monkeypatch):
         applied(empty)
 
 
+def test_a_missing_namespace_of_readers_keeps_no_holder_from_starting(empty, monkeypatch):
+    refused(monkeypatch, "POST", 404, 'namespaces "gone" not found', "/gone/persistentvolumeclaims")
+    with pytest.raises(NotFound, match="kubectl create namespace gone"):
+        applied(empty, shared="/var/lib/podferry", readers=("gone", "team"))
+    assert WORKLOAD in empty.objects
+    assert "/api/v1/namespaces/team/persistentvolumeclaims/podferry-cache-digits" in empty.objects
+
+
+def test_a_volume_whose_claim_has_gone_is_free_for_a_new_one(empty):
+    applied(empty, shared="/var/lib/podferry", readers=("team",))
+    volumes = [one for path, one in empty.objects.items() if "/persistentvolumes/" in path]
+    for volume in volumes:
+        volume["spec"]["claimRef"] |= {"uid": "1", "resourceVersion": "2"}
+    volumes[-1]["status"] = {"phase": "Released"}
+    applied(empty, shared="/var/lib/podferry", readers=("team",))
+    claims = [one["spec"]["claimRef"] for one in volumes]
+    assert claims[-1] == {"namespace": "team", "name": "podferry-cache-digits"}
+    assert all("uid" in one for one in claims[:-1])
+
+
 def test_a_field_that_cannot_change_is_named(empty, monkeypatch):
     applied(empty)
     refused(monkeypatch, "PATCH", 422, "spec: Forbidden: it cannot change", "/statefulsets")

@@ -179,6 +179,43 @@ def test_a_cache_that_shares_no_more_has_no_claims(podferry, tmp_path):
         assert not [path for path in api.objects if "persistent" in path]
 
 
+def test_a_namespace_that_reads_no_more_has_no_claim(podferry, tmp_path):
+    words = ("cache", "create", "digits", "--source", "s3://b/c", "--size", "1Gi", "--shared", "/node")
+    with live_api(tmp_path) as api:
+        options = ("--apply", "--kubeconfig", api.kubeconfig)
+        assert podferry(*words, "--readers", "lab", "--readers", "team", *options).code == 0
+        said = podferry(*words, "--readers", "team", *options)
+        assert said.code == 0, said.err
+        assert said.out.splitlines()[-2:] == [
+            "persistentvolumeclaim/podferry-cache-digits removed",
+            "persistentvolume/podferry-cache.podferry.digits.lab removed",
+        ]
+        assert not [path for path in api.objects if "lab" in path]
+        assert "/api/v1/namespaces/team/persistentvolumeclaims/podferry-cache-digits" in api.objects
+
+
+def test_a_cache_that_shares_keeps_its_source(podferry, tmp_path):
+    words = ("cache", "create", "digits", "--size", "1Gi", "--shared", "/node")
+    with live_api(tmp_path) as api:
+        options = ("--apply", "--kubeconfig", api.kubeconfig)
+        frozen = "s3://b/c#sha256=" + "0" * 64
+        for source in ("s3://b/c", frozen):
+            assert podferry(*words, "--source", source, *options).code == 0
+        before = dict(api.objects)
+        said = podferry(*words, "--source", "s3://b/other", *options)
+        assert (said.code, api.objects) == (1, before)
+        assert f"the cache digits shares {frozen} with pods, in place (--source s3://b/other)" in said.err
+        assert podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig).code == 0
+        assert podferry(*words, "--source", "s3://b/other", *options).code == 0
+
+
+def test_the_name_of_a_holders_claim_is_no_readers_one(podferry):
+    words = ("--source", "s3://b/c", "--size", "1Gi")
+    assert podferry("cache", "create", "digits-stage", *words).code == 0
+    said = podferry("cache", "create", "digits-stage", *words, "--shared", "/node")
+    assert "cannot be called …-stage" in said.err
+
+
 def test_who_may_not_list_volumes_creates_a_cache_that_shares_nothing(podferry, tmp_path, monkeypatch):
     answer = LiveApi.answer
 

@@ -11,7 +11,7 @@ REMOVED = [
     "rolebinding/podferry-cache-digits",
     "role/podferry-cache-digits",
     "serviceaccount/podferry-cache-digits",
-    "clusterrolebinding/podferry-cache-digits-podferry",
+    "clusterrolebinding/podferry-cache-digits.podferry",
 ]
 READ = HolderStatus("n1", (), ("s3://b/c",), readers=("team/train-0", "podferry/podferry-0"))
 
@@ -27,7 +27,7 @@ def test_it_removes_what_create_has_made(podferry, api):
     assert {path for path in api.objects if "/podferry/" in path} == {
         "/api/v1/namespaces/podferry/pods/podferry-0"
     }
-    assert names(api) == {"podferry-cache", "podferry-cache-digits", "podferry-cache-digits-team"}
+    assert names(api) == {"podferry-cache", "podferry-cache-digits", "podferry-cache-digits.team"}
     said = podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig)
     assert said.code == 1
     assert "there is no cache digits in the namespace podferry" in said.err
@@ -44,9 +44,7 @@ def test_its_jobs_go_with_it(podferry, api):
         for document in yaml.safe_load_all(podferry("cache", "job", *words).out):
             api.add(document)
     said = podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig)
-    assert said.out.startswith(
-        "cronjob/podferry-cache-digits-clear removed\njob/podferry-cache-digits-warmup "
-    )
+    assert said.out.startswith("cronjob/podferry-job-digits-clear removed\njob/podferry-job-digits-warmup ")
     assert len(said.out.splitlines()) == len(REMOVED) + 2 * 4
     assert any(one.startswith("DELETE") and "/jobs/" in one and "Background" in one for one in api.asked)
 
@@ -109,15 +107,20 @@ def test_pods_that_keep_its_claims_are_named(podferry, api):
     for document in yaml.safe_load_all(podferry("cache", "create", "digits", *words).out):
         api.add(document)
     claim = {"persistentVolumeClaim": {"claimName": "podferry-cache-digits"}}
-    for name, volumes in (("train-0", [claim]), ("other", [{"emptyDir": {}}])):
-        spec = {"volumes": volumes}
-        api.add(
-            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "team"}, "spec": spec}
-        )
+    holder = {"app.kubernetes.io/name": "podferry-cache", "podferry.io/cache": "digits"}
+    of_job = {**holder, "app.kubernetes.io/name": "podferry-cache-job"}
+    for name, volumes, labels in (
+        ("train-0", [claim], {}),
+        ("train-1", [claim], of_job),
+        ("other", [{"emptyDir": {}}], {}),
+        ("holder", [claim], holder),
+    ):
+        metadata = {"name": name, "namespace": "team", "labels": labels}
+        api.add({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"volumes": volumes}})
     said = podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig)
     assert said.code == 0
-    assert "1 pod, ended or not, still keep claims of the cache from going" in said.err
-    assert "(team/train-0)" in said.err
+    assert "2 pods, ended or not, still keep claims of the cache from going" in said.err
+    assert "(team/train-0, team/train-1)" in said.err
     assert "before you create digits again" in said.err
 
 

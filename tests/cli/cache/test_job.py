@@ -38,6 +38,24 @@ def test_a_verb_with_its_own_options(job):
     assert found["spec"]["template"]["spec"]["containers"][0]["image"] == "mine"
 
 
+@pytest.mark.parametrize("verb", ["warmup", "clear"])
+def test_verbs_that_ask_the_holders_take_no_secret(job, tmp_path, verb):
+    assert "--secret: not used (a " in job("--secret", "keys", verb, "digits").err
+    (tmp_path / "job.yaml").write_text(SAMPLE_JOB.replace("type: sync", f"type: {verb}"))
+    said = job("-f", tmp_path / "job.yaml")
+    assert "--secret-dir" not in " ".join(args(rendered(said)))
+    assert "spec.secretRef is not used" in said.err
+
+
+def test_a_cronjob_may_have_the_longest_name_of_a_cache_and_no_longer_one(job, tmp_path):
+    found = rendered(job("--schedule", "@daily", "warmup", "d" * 32))
+    assert len(found["metadata"]["name"]) <= 52
+    (tmp_path / "job.yaml").write_text(SAMPLE_JOB.replace("nightly", "n" * 53))
+    assert rendered(job("-f", tmp_path / "job.yaml"))
+    said = job("-f", tmp_path / "job.yaml", "--schedule", "@daily")
+    assert "too long for a CronJob" in said.err
+
+
 def test_a_removal_can_be_repeated(job):
     assert "--missing-ok" in args(rendered(job("rmr", "digits", "a", "--yes")))
     assert "--missing-ok" not in args(rendered(job("rmr", "digits", "a")))
