@@ -15,7 +15,7 @@ from aiohttp.typedefs import Handler
 from podferry.cache.holder.active_readers import ActiveReaders
 from podferry.cache.holder.file_response import SENDFILE_BYTES, send_file, sent_bytes
 from podferry.cache.holder.holder_stage import HolderStage
-from podferry.cache.holder.readers import Readers, refusal_status, retry_seconds
+from podferry.cache.holder.readers import Reader, Readers, refusal_status, retry_seconds
 from podferry.cache.holder.small_files import HOLDER_FIELD, TOKEN_FIELD, SmallRequest
 from podferry.cache.holder.small_reads import Content, open_bundle, read_bundle, read_small
 from podferry.cache.holder.version import Version
@@ -32,6 +32,8 @@ OF_HOLDERS = (cache_api.PROGRESS_PATH, cache_api.REFRESH_PATH)
 MAX_NUMBER = 1e15
 FROM_HOLDER: ContextVar[bool] = ContextVar("from_holder")
 """Whether another holder has sent the request, which is no reader."""
+ASKER: ContextVar[Reader | None] = ContextVar("asker")
+"""The pod that has sent the request, if its namespace counts: it is no holder."""
 RETRY_AFTER = {"Retry-After": str(cache_api.RETRY_AFTER_SECONDS)}
 
 
@@ -79,7 +81,7 @@ class HolderServer:
 
     @web.middleware
     async def _authorize(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        name, is_holder = request.remote or "", True
+        name, is_holder, reader = request.remote or "", True, None
         if self._readers is not None and request.path != cache_api.HEALTH_PATH:
             try:
                 reader = await self._readers.check(_authorization(request.headers), name)
@@ -90,6 +92,7 @@ class HolderServer:
             problem = Problem("only holders of the cache may send this request", name)
             return _json(403, Refusal((problem,)))
         FROM_HOLDER.set(is_holder and cache_api.HOLDER_HEADER in request.headers)
+        ASKER.set(None if is_holder else reader)
         if not request.path.startswith(READING) or FROM_HOLDER.get():
             return await handler(request)
         with self._active.request(name):
@@ -201,13 +204,15 @@ class HolderServer:
         return _json(202, stage.filling)
 
     async def status(self, _: web.Request) -> web.Response:
-        """What it holds."""
+        """What it holds, and its readers: of one of them, those in its own namespace."""
         failures = (one for stage in self._stages for one in (stage.failure, stage.refresh_failure))
         problems = tuple(problem for one in failures if one is not None for problem in one.problems)
         complete = tuple(stage.uri for stage in self._stages if stage.complete is not None)
         datasets = tuple(stage.status for stage in self._stages)
         in_place = (name for stage in self._stages for name in stage.readers)
-        readers = (*self._active.names(), *in_place)
+        asker = ASKER.get()
+        own = "" if asker is None else f"{asker.namespace}/"
+        readers = (*(name for name in self._active.names() if name.startswith(own)), *in_place)
         refreshing = tuple(stage.uri for stage in self._stages if stage.refreshing)
         found = HolderStatus(self._node, datasets, complete, problems, self.served_bytes, readers, refreshing)
         return _json(200, found)

@@ -16,6 +16,7 @@ from podferry.cache.peers.shared_fill import SharedFill
 from podferry.cache.peers.staged_parts import adopted_log, open_staged
 from podferry.cache.peers.waiting import wait_for
 from podferry.contract.cache_api import Asker, HeldDataset, Progress
+from podferry.contract.errors import Changed, NotFound
 from podferry.sidecar.dataset.dataset_job import PlannedDataset
 from podferry.sidecar.staging.staging_dir import StagingDir
 
@@ -35,12 +36,22 @@ class SharedFetch:
         self._computed_of, self._computed = "", dict[str, int]()
 
     async def fetch(self, planned: PlannedDataset, directory: Path) -> None:
-        """Fetch a version; raises as `PlannedDataset.fetch`.
+        """Fetch a version.
 
         Args:
             planned: What to fetch.
             directory: Of its records.
+
+        Raises:
+            Changed: A file is another one than was listed, or has been removed since.
+            Other errors of `PlannedDataset.fetch`.
         """
+        try:
+            await self._fetch(planned, directory)
+        except NotFound as error:
+            raise Changed(*error.problems) from error
+
+    async def _fetch(self, planned: PlannedDataset, directory: Path) -> None:
         if self._peers is None:
             if self._computed_of != planned.manifest.digest:
                 self._computed_of, self._computed = planned.manifest.digest, {}

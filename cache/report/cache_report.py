@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from podferry.contract.cache_api import CACHE_LABEL, SOURCE_ANNOTATION, HolderStatus
+from podferry.contract.dataset_reference import parse_reference
+from podferry.contract.errors import InvalidSpec
 from podferry.contract.status import DatasetStatus
 
 
@@ -40,7 +42,8 @@ class HolderReport(msgspec.Struct, frozen=True):
         pod: Its name.
         node: Where it runs; empty if it is not scheduled.
         status: What it says, or None if it does not respond.
-        problem: Why it does not respond.
+        problem: Why it does not respond, or serves nothing of the cache.
+        is_outdated: Whether it keeps another dataset than the cache has by now: its pod is to be replaced.
         has_failed: Whether Kubernetes cannot run its pod.
         refused: When its program ended because another try cannot help; empty if it has not.
     """
@@ -51,16 +54,21 @@ class HolderReport(msgspec.Struct, frozen=True):
     problem: str = ""
     has_failed: bool = False
     refused: str = ""
+    is_outdated: bool = False
+
+    @property
+    def _datasets(self) -> tuple[DatasetStatus, ...]:
+        return self.status.datasets if self.status and not self.is_outdated else ()
 
     @property
     def total_bytes(self) -> int:
         """The dataset's size, 0 if it is not known."""
-        return sum(one.bytes for one in self.status.datasets) if self.status else 0
+        return sum(one.bytes for one in self._datasets)
 
     @property
     def cached_bytes(self) -> int:
         """What it has of it."""
-        return sum(one.bytes_done for one in self.status.datasets) if self.status else 0
+        return sum(one.bytes_done for one in self._datasets)
 
     @property
     def free_bytes(self) -> int:
@@ -70,7 +78,7 @@ class HolderReport(msgspec.Struct, frozen=True):
     @property
     def phase(self) -> Phase:
         """Of this holder alone."""
-        if self.status is None:
+        if self.status is None or self.is_outdated:
             return Phase.FAILED if self.has_failed else Phase.PENDING
         if self.status.complete:
             return Phase.REFRESHING if self.status.refreshing else Phase.READY
@@ -167,17 +175,36 @@ def cache_report(
     service: Mapping[str, Any], workload: Mapping[str, Any], holders: tuple[HolderReport, ...], created: float
 ) -> CacheReport:
     """The report of a cache, from its Service, its StatefulSet and what its holders say."""
-    metadata = service["metadata"]
+    metadata, source = service["metadata"], source_of(service)
     return CacheReport(
         metadata["labels"][CACHE_LABEL],
         metadata["namespace"],
-        source_of(service),
+        source,
         (workload.get("spec") or {}).get("replicas", 0),
-        holders,
+        tuple(_of_source(one, source) for one in holders),
         created,
         "" if workload else "it has no StatefulSet. Create it again",
         _is_replacing(workload),
     )
+
+
+def _of_source(holder: HolderReport, source: str) -> HolderReport:
+    """The report of a holder; of one that keeps another dataset than the cache has, it says so."""
+    kept = [one.uri for one in holder.status.datasets] if holder.status else []
+    wanted = _version(source)
+    if not kept or not source or any(_version(one) == wanted for one in kept):
+        return holder
+    what = f"{holder.pod} keeps {', '.join(kept)}, and is replaced when the other holders run"
+    return msgspec.structs.replace(holder, is_outdated=True, problem=what)
+
+
+def _version(reference: str) -> tuple[str, str | None]:
+    """The dataset that a reference names, and the digest that it is frozen to."""
+    try:
+        parsed = parse_reference(reference)
+    except InvalidSpec:  # whoever edits a Service may write anything
+        return reference, None
+    return str(parsed.uri), parsed.digest
 
 
 def _is_replacing(workload: Mapping[str, Any]) -> bool:

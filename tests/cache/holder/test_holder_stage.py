@@ -6,7 +6,7 @@ import stamina
 
 from podferry.cache.holder import content_checksums
 from podferry.contract.cache_api import Filling, HeldDataset
-from podferry.contract.errors import Changed, EmptyDataset, Unavailable
+from podferry.contract.errors import Changed, EmptyDataset, NotFound, Unavailable
 from podferry.storage.checksum.checksums import crc64
 from podferry.storage.memory.store import Fault
 from tests.support.dataset_site import held
@@ -62,8 +62,9 @@ async def test_an_outage_is_survived(content, tmp_path):
     await stage.close()
 
 
-async def test_a_source_that_changes_during_the_first_fill_is_listed_again(content, tmp_path):
-    content.faults.append(Fault("read", "a/1", error=Changed.of("412"), times=1))
+@pytest.mark.parametrize("error", [Changed.of("412"), NotFound.of("404")])
+async def test_a_source_that_changes_during_the_first_fill_is_listed_again(content, tmp_path, error):
+    content.faults.append(Fault("read", "a/1", error=error, times=1))
     stage = holder_stage(content.uri, tmp_path / "held")
     with stamina.set_testing(True, attempts=10):
         await stage.fill()

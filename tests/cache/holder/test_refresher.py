@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from podferry.cache.holder import refresher
 from podferry.cache.holder.refresher import keep_current, refresh
 from podferry.cache.holder.served_versions import UNREAD_SECONDS
-from podferry.contract.errors import AccessDenied, Changed, Unavailable
+from podferry.contract.errors import AccessDenied, Changed, NotFound, Unavailable
 from podferry.contract.tmpfs_cost import PAGE_BYTES
 from podferry.storage.memory.store import CONTENTS, Content, Fault
 from tests.support.dataset_site import held
@@ -160,9 +160,10 @@ async def test_a_refresh_that_failed_is_tried_again(stage, content, clock, monke
     assert stage.refresh_failure is None
 
 
-async def test_a_source_that_changes_during_a_refresh_is_listed_again(stage, content):
+@pytest.mark.parametrize("error", [Changed.of("412"), NotFound.of("404")])
+async def test_a_source_that_changes_during_a_refresh_is_listed_again(stage, content, error):
     content.objects |= {"d/a/1": b"ONE", "d/a/2": b"TWO"}
-    content.faults.append(Fault("read", "a/1", error=Changed.of("412"), times=refresher.MAX_CHANGES - 1))
+    content.faults.append(Fault("read", "a/1", error=error, times=refresher.MAX_CHANGES - 1))
     await refresh(stage)
     assert (held(stage.root)["a/1"], stage.refresh_failure) == (b"ONE", None)
     assert reads(content).count("a/2") <= 2  # what was fetched stays

@@ -223,6 +223,33 @@ async def test_readers_need_a_token_except_for_the_probe(content, tmp_path):
     await stage.close()
 
 
+async def test_a_namespace_does_not_learn_who_reads_in_another_one(content, tmp_path):
+    async def review(token, _):
+        extra = {"authentication.kubernetes.io/pod-name": ["secret-model"]}
+        account = "podferry:holder" if token == "holder" else f"{token}:default"
+        user = {"username": f"system:serviceaccount:{account}", "extra": extra}
+        return {"authenticated": True, "audiences": [AUDIENCE], "user": user}
+
+    stage = holder_stage(content.uri, tmp_path / "held")
+    await stage.fill()
+    readers = Readers(review, ["*"], holders="system:serviceaccount:podferry:holder")
+    seen = {}
+    async with (
+        TestServer(HolderServer([stage], "n1", readers).application()) as server,
+        ClientSession(server.make_url("/")) as session,
+    ):
+        for asker in ("team-a", "team-b", "holder"):
+            headers = {"Authorization": f"Bearer {asker}"}
+            async with session.get(file_path(stage.complete.digest, "a/1"), headers=headers) as response:
+                assert response.status == 200
+            async with session.get(STATUS_PATH, headers=headers) as response:
+                seen[asker] = msgspec.json.decode(await response.read(), type=HolderStatus).readers
+    assert seen["team-a"] == ("team-a/secret-model",)
+    assert seen["team-b"] == ("team-b/secret-model",)
+    assert {"team-a/secret-model", "team-b/secret-model"} <= set(seen["holder"])
+    await stage.close()
+
+
 async def test_only_holders_are_peers(content, tmp_path):
     async def review(token, _):
         user = {"username": f"system:serviceaccount:team:{token}"}

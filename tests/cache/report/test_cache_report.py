@@ -62,6 +62,26 @@ def test_sizes_are_those_of_a_dataset_not_of_all_copies():
     assert (report.total_bytes, report.cached_bytes, report.free_bytes, report.ready) == (100, 100, 800, 1)
 
 
+def test_a_holder_of_an_earlier_source_serves_nothing_of_the_cache():
+    service = {
+        "metadata": {
+            "namespace": "team",
+            "labels": {"podferry.io/cache": "d"},
+            "annotations": {"podferry.io/source": "s3://b/new"},
+        }
+    }
+    reading = msgspec.structs.replace(FULL, status=msgspec.structs.replace(FULL.status, readers=("team/a",)))
+    report = cache_report(service, {"spec": {"replicas": 2}}, (reading, SILENT), 0.0)
+    assert (report.phase, report.ready, report.total_bytes) == (Phase.PENDING, 0, 0)
+    assert "p keeps s3://b/c, and is replaced when the other holders run" in report.problems
+    assert report.readers == ("team/a",)
+    frozen = f"s3://b/c#sha256={'0' * 64}"
+    for source, outdated in (("s3://b/c", False), ("s3://b/c/", False), (frozen, True), ("?", True)):
+        service["metadata"]["annotations"]["podferry.io/source"] = source
+        [one] = cache_report(service, {}, (FULL,), 0.0).holders
+        assert one.is_outdated is outdated
+
+
 def test_problems_are_said_once():
     report = CacheReport("c", "team", "s3://b/c", 3, (FAILED, FAILED, SILENT))
     assert report.problems == ("it does not respond", "the bucket is missing.")
