@@ -174,3 +174,30 @@ def test_root_can_change_nothing(site: Site) -> None:
         outcome = namespace.run(attack, 120)
         assert outcome.succeeded, outcome
         assert outcome["trainer"].log == "refused\n"
+
+
+@pytest.mark.usefixtures("mounts")
+def test_another_source_takes_nothing_from_pods_and_is_given_to_none(
+    site: Site, namespace: Namespace
+) -> None:
+    source = site.upload_dataset(f"shared-{namespace.name}", FILES)
+    other = site.upload_dataset(f"other-{namespace.name}", {"d0/secret.txt": b"of another team"})
+    shared = ("--shared", "/var/lib/podferry", "--size", "32Mi")
+    create(namespace, source, *shared)
+    wait_until_shared(namespace, source)
+    annotations = namespace.store_annotations(dataset=source)
+    hold = pod("hold", container(script=HOLD), annotations=annotations)
+    namespace.start(hold)
+    namespace.until_logged(hold, "trainer", "reading", timeout=60)
+    gates = [{"name": "example.org/queue"}]
+    late = pod("late", container(script=CHECK), annotations=annotations, schedulingGates=gates)
+    namespace.start(late)
+    create(namespace, other, *shared)  # by kubectl: `create --apply` refuses it
+    assert "1 holder with 1 file" in cache_verb(site, namespace, "warmup", "--timeout", "60")
+    admit = '[{"op": "remove", "path": "/spec/schedulingGates"}]'
+    namespace.kubectl("patch", "pod/late", "--type=json", "-p", admit)
+    outcome = namespace.outcome(late)
+    assert not outcome.succeeded
+    assert "the cache shares another dataset by now" in str(outcome)
+    namespace.kubectl("exec", "hold", "-c", "trainer", "--", "touch", "/tmp/end")
+    assert namespace.outcome(hold).succeeded
