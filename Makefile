@@ -15,7 +15,7 @@ IMAGE ?= podferry:0.1.0-python3.12
 EXTRAS ?= webhook,kfp,hdfs,oss,sftp
 WRITERS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podferry/writers
 
-.PHONY: help demo examples image test check test-servers test-writers test-kfp test-cluster e2e e2e-two-nodes faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews bench-sources bench-batches bench-cache installed typing clean
+.PHONY: help demo examples image test test-programs check test-servers test-writers test-kfp test-cluster e2e e2e-two-nodes faults kills run-kills fetches reviews exits cluster cluster-down bench bench-prefetch bench-epoch bench-checkpoint bench-reviews bench-sources bench-batches bench-cache installed typing clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1|\2/' | column -t -s '|'
@@ -34,8 +34,11 @@ demo: $(STAMP)demo ## run the main job, or the example PIPELINE, on an embedded 
 examples: $(STAMP)demo $(STAMP)test ## run every example: the pipelines of `make demo PIPELINE=NAME`, and those of the READMEs
 	$(BIN)/pytest -m examples --numprocesses auto $(ONLY) tests/demo/test_examples.py tests/components/test_readmes.py
 
-test: $(STAMP)test ## run the tests
+test: $(STAMP)test ## run the tests of the code
 	$(BIN)/pytest --numprocesses auto --dist loadfile $(ONLY)
+
+test-programs: $(STAMP)test ## run the tests that start whole programs, as users do
+	$(BIN)/pytest -m programs -o cache_dir=.pytest_cache/programs --numprocesses auto --dist loadfile $(ONLY)
 
 image: ## build the image of the agent, the webhook and the KFP steps: IMAGE, EXTRAS, BUILDER (docker, podman, buildah)
 	$(BUILDER) build -f Dockerfile.sidecar --build-arg EXTRAS=$(EXTRAS) -t $(IMAGE) .

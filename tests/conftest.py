@@ -31,8 +31,29 @@ for number, handler in {signal.SIGINT: signal.default_int_handler, signal.SIGHUP
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
 
+PROGRAMS = (
+    "cli/run/",
+    "cli/test_process_exit.py",
+    "components/data/",
+    "components/test_imports.py",
+    "components/test_local_run.py",
+    "components/test_ten_lines.py",
+    "demo/",
+    "faults/",
+    "sidecar/scenarios/",
+)
+"""Tests that start whole programs. They take as long as all others, and `make test` is to take some minutes."""
+TESTS = Path(__file__).parent
 FOREIGN = ("AWS_", "AZURE_", "GOOGLE_", "FSSPEC_", "STORAGE_EMULATOR_HOST")
 NETWORK = ("CA_BUNDLE", "_PROXY", "_proxy")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that start whole programs."""
+    for item in items:
+        if item.path.relative_to(TESTS).as_posix().startswith(PROGRAMS):
+            item.add_marker("programs")
 
 
 @pytest.hookimpl(optionalhook=True)
