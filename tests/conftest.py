@@ -42,7 +42,7 @@ PROGRAMS = (
     "faults/",
     "sidecar/scenarios/",
 )
-"""Tests that start whole programs. They take as long as all others, and `make test` is to take some minutes."""
+"""Tests that start whole programs: they take as long as all others, and `make test` some minutes."""
 TESTS = Path(__file__).parent
 FOREIGN = ("AWS_", "AZURE_", "GOOGLE_", "FSSPEC_", "STORAGE_EMULATOR_HOST")
 NETWORK = ("CA_BUNDLE", "_PROXY", "_proxy")
