@@ -11,6 +11,7 @@ import msgspec
 import structlog
 
 from podferry.cache.holder.content_checksums import record_checksums, recorded_dataset, remove_damaged
+from podferry.cache.holder.in_place_readers import InPlaceReaders
 from podferry.cache.holder.served_versions import ServedVersions
 from podferry.cache.holder.shared_fetch import SharedFetch
 from podferry.cache.holder.version import HeldFile, Version, held_file, version_of
@@ -33,7 +34,7 @@ MakeJob = Callable[[Path, Path], DatasetJob]
 """Makes a job that stages the dataset, by its staging directory and that of its records."""
 
 
-class HolderStage:
+class HolderStage(InPlaceReaders):
     """Keeps one dataset in a directory. `refresher` takes what changes at its source.
 
     Args:
@@ -85,15 +86,6 @@ class HolderStage:
         """Its files, bytes and rate: of the next version while that is fetched."""
         self.shown.progress.refresh()
         return self.shown.status
-
-    @property
-    def readers(self) -> tuple[str, ...]:
-        """Those that read without requests."""
-        return ()
-
-    def is_locked(self, number: int) -> bool:
-        """Whether somebody reads a version without requests, by its number."""
-        return False
 
     @property
     def is_frozen(self) -> bool:
@@ -170,10 +162,6 @@ class HolderStage:
         damaged = remove_damaged(self.root, self.directory)
         if damaged:
             log.warning("files have changed or are gone, and are fetched again", files=len(damaged))
-
-    def least_number(self) -> int:
-        """The highest number of a version that has readers without requests; 0 without any. Blocks."""
-        return 0
 
     async def _found(self) -> Version | None:
         """The version that an earlier holder has left complete, or None."""
@@ -278,15 +266,6 @@ class HolderStage:
         self._changed.clear()
         self.retract()
         self.versions.drop_current()
-
-    def publish(self, version: Version) -> None:
-        """Let readers in place know what is served."""
-
-    def set_aside(self) -> None:
-        """Keep what an earlier holder has left of something else for its readers in place. Blocks."""
-
-    def retract(self) -> None:
-        """What is in place is about to change: no reader may take it for complete."""
 
     async def close(self) -> None:
         """Release the stage; its files stay for the next holder."""

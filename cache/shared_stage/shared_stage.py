@@ -61,11 +61,11 @@ class SharedStage(HolderStage):
         return tuple(f"a reader in place ({name[:SHOWN_CHARACTERS]})" for name in self.locks.names())
 
     def is_locked(self, number: int) -> bool:
-        """See `HolderStage.is_locked`."""
+        """See `InPlaceReaders.is_locked`."""
         return any(one <= number for one in self.locks.numbers())
 
     def least_number(self) -> int:
-        """See `HolderStage.least_number`."""
+        """See `InPlaceReaders.least_number`."""
         return max(self.locks.numbers(), default=0)
 
     def check(self, manifest: Manifest) -> None:
@@ -91,11 +91,11 @@ class SharedStage(HolderStage):
         return self.locks.make(self.versions.number if starts else self.versions.oldest)
 
     def publish(self, version: Version) -> None:
-        """See `HolderStage.publish`."""
+        """See `InPlaceReaders.publish`."""
         replace_file(self.place.record, encode_json(SharedRecord(self.uri, version.document)))
 
     def set_aside(self) -> None:
-        """See `HolderStage.set_aside`: a pod that runs keeps its version if the cache gets another source.
+        """See `InPlaceReaders.set_aside`: a pod that runs keeps its version if the cache gets another source.
 
         Who has taken what was left without a holder has no lock yet, so another dataset always stays. What is
         damaged of the same one is mended in place, if nobody reads it.
@@ -123,5 +123,5 @@ class SharedStage(HolderStage):
         return uri == self.uri and self.frozen_digest in {None, digest}
 
     def retract(self) -> None:
-        """See `HolderStage.retract`."""
+        """See `InPlaceReaders.retract`."""
         self.place.record.unlink(missing_ok=True)
