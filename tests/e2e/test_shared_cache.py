@@ -193,7 +193,7 @@ def test_another_source_takes_nothing_from_pods_and_is_given_to_none(
     late = pod("late", container(script=CHECK), annotations=annotations, schedulingGates=gates)
     namespace.start(late)
     create(namespace, other, *shared)  # by kubectl: `create --apply` refuses it
-    assert "1 holder with 1 file" in cache_verb(site, namespace, "warmup", "--timeout", "60")
+    assert "1 holder with 15 B" in cache_verb(site, namespace, "warmup", "--timeout", "60")
     admit = '[{"op": "remove", "path": "/spec/schedulingGates"}]'
     namespace.kubectl("patch", "pod/late", "--type=json", "-p", admit)
     outcome = namespace.outcome(late)
