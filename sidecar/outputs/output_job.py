@@ -7,6 +7,7 @@ Files that the trainer deletes stay at the destination.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -38,6 +39,8 @@ OUTPUT_LIMITS = msgspec.structs.replace(LIMITS, concurrent_parts=1)
 """Uploads run in parallel with checkpoints, which come first, within the outputs' part of the memory sum."""
 TICK_SECONDS = 1.2 * CLOCK_TICK_NS / 1e9
 """Before the first round of a flush, so that earlier writes are conclusive and not sent again."""
+REREAD_SECONDS = 10.0
+"""For reading again what was sent before the end: some 20 GiB from memory. At most half of the time left."""
 RECORD_SECONDS = 2.0
 """Reserved for the record at the end of the grace period, at most a tenth of it."""
 
@@ -67,6 +70,8 @@ class OutputJob:
         self._sync = OutputSync(self._root, self._connect, config.tuning.checkpoint.attempts)
         self._flush_task: asyncio.Task[SyncRound] | None = None
         self._exit_code: int | None = None
+        self._trainer_ended_at: float | None = None
+        self._upload_deadline = math.inf
         self.status = OutputStatus(uri=self._spec.uri, path=self._spec.path)
         state.status.outputs = self.status
 
@@ -100,6 +105,8 @@ class OutputJob:
             seconds: How long to wait.
             exit_code: Of the trainer, if known.
         """
+        if exit_code is not None and self._exit_code is None:
+            self._trainer_ended_at = time.monotonic()
         self._exit_code = self._exit_code if exit_code is None else exit_code
         task = self._flush_task
         if task is None or task.done():
@@ -115,7 +122,7 @@ class OutputJob:
     async def finish(self, deadline: float, exit_code: int | None = None) -> Durability:
         """The last upload and its record, until `deadline` (monotonic seconds); `exit_code` as in `flush`."""
         left = max(deadline - time.monotonic(), 0.0)
-        upload_deadline = deadline - min(RECORD_SECONDS, left / 10)
+        self._upload_deadline = upload_deadline = deadline - min(RECORD_SECONDS, left / 10)
         if self._flush_task is not None:  # started when the pod began to end, while the trainer still wrote
             await asyncio.wait([self._flush_task], timeout=max(upload_deadline - time.monotonic(), 0.0))
         answer = await self.flush(upload_deadline - time.monotonic(), exit_code)
@@ -152,15 +159,32 @@ class OutputJob:
             await asyncio.gather(self._flush_task, return_exceptions=True)
 
     async def _flush(self) -> SyncRound:
-        """Run rounds until another one cannot help, then write the record; the last round."""
+        """Upload, read again what was sent before, upload what differs, write the record; the last round."""
         await asyncio.sleep(TICK_SECONDS)
+        since = time.monotonic() if self._trainer_ended_at is None else self._trainer_ended_at
+        last = await self._rounds()
+        if await self._reread(since):
+            last = await self._rounds()
+        await self._write_last_record(last.failures())
+        return last
+
+    async def _rounds(self) -> SyncRound:
+        """Run rounds until another one cannot help; the last one."""
         while True:
             last = await self._round()
             if not last.retryable:
-                break
+                return last
             await asyncio.sleep(ROUND_PAUSE_SECONDS)
-        await self._write_last_record(last.failures())
-        return last
+
+    async def _reread(self, since: float) -> bool:
+        """Whether a file that was last read before `since` has other content under its old identity."""
+        now = time.monotonic()
+        found = await self._sync.reread(since, now + min(REREAD_SECONDS, (self._upload_deadline - now) / 2))
+        if found.changed:
+            log.info("new content under an old identity", files=sample_names(found.changed))
+        if found.left:
+            log.info("outputs not read again: time is up", files=sample_names(found.left))
+        return bool(found.changed)
 
     async def _round(self) -> SyncRound:
         """Run one round and update the status."""

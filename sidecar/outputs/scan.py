@@ -84,12 +84,14 @@ class StableReader:
         read: The identity of what is read.
         conclusive: Whether that identity differs from all later versions: two writes within one tick of the
             file system's clock have the same times.
+        digest: XXH3-128 of what was read.
     """
 
     path: Path
     scanned: FileIdentity
     read: FileIdentity = field(default=FileIdentity(0, 0, 0))
     conclusive: bool = False
+    digest: bytes = b""
 
     def body(self) -> Iterator[bytes]:
         """The file at one moment, in chunks; one empty chunk for an empty file.
@@ -108,7 +110,8 @@ class StableReader:
                 if held:
                     yield held
                 held = chunk
-            self._verify(file, digest.digest())
+            self.digest = digest.digest()
+            self._verify(file)
         yield held
 
     def _open(self) -> BinaryIO:
@@ -130,7 +133,7 @@ class StableReader:
             raise self._changed("it was replaced")
         return file
 
-    def _verify(self, file: BinaryIO, digest: bytes) -> None:
+    def _verify(self, file: BinaryIO) -> None:
         """Check that the bytes read existed together at one moment.
 
         If the identity cannot show it, since the file grew or its clock is too coarse, a second read that
@@ -143,7 +146,7 @@ class StableReader:
         while left and (chunk := file.read(min(left, CHUNK_BYTES))):
             second.update(chunk)
             left -= len(chunk)
-        if left or second.digest() != digest:
+        if left or second.digest() != self.digest:
             raise self._changed("it was overwritten")
 
     def _changed(self, how: str) -> Changed:

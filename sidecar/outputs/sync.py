@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from podferry.contract.errors import Changed, FerryError, Problem, TemporaryError
+from podferry.sidecar.outputs.reread import Reread, Sent, reread
 from podferry.sidecar.outputs.scan import CHUNK_BYTES, OutputScan, StableReader, sample_names, scan_outputs
 from podferry.sidecar.runtime.concurrency import for_each_limited
-from podferry.sidecar.runtime.file_identity import FileIdentity
 from podferry.sidecar.runtime.retry import retry
 from podferry.storage.store import Store
 
@@ -73,7 +74,7 @@ class OutputSync:
 
     def __init__(self, root: Path, connect: Callable[[], Store], attempts: int) -> None:
         self._root, self._connect, self._attempts = root, connect, attempts
-        self._sent: dict[str, tuple[FileIdentity, bool]] = {}  # and whether the identity is conclusive
+        self._sent: dict[str, Sent] = {}
         self._round_lock, self._large_file_lock = asyncio.Lock(), asyncio.Lock()
         self.last = self._before = SyncRound()
 
@@ -92,15 +93,37 @@ class OutputSync:
                 return self.last
             self._before, self.last = self.last, SyncRound(scan)
             files = scan.files
-            outdated = (name for name, found in files.items() if self._sent.get(name) != (found, True))
+            outdated = (name for name in files if not self._is_sent(name))
             names = sorted(outdated, key=lambda name: (files[name].size, name))
             await for_each_limited(names, self._upload, CONCURRENT_FILES)
             return self.last
 
+    def _is_sent(self, name: str) -> bool:
+        """Whether the destination has the scanned version, as far as its identity shows."""
+        sent = self._sent.get(name)
+        return sent is not None and sent.conclusive and sent.identity == self.last.scan.files[name]
+
+    async def reread(self, since: float, until: float) -> Reread:
+        """Read again what was last read before `since`; the next round sends what differs.
+
+        Both are monotonic seconds. Without `until`, reading many large files from a disk could take minutes.
+        """
+        async with self._round_lock:
+            files = self.last.scan.files
+            before = {
+                name: sent for name, sent in self._sent.items() if sent.read_at < since and name in files
+            }
+            now = time.monotonic()
+            found = await asyncio.to_thread(reread, self._root, before, until)
+            for name in found.changed:
+                del self._sent[name]
+            self._sent |= {name: before[name]._replace(read_at=now) for name in found.same}
+            return found
+
     def uploaded(self) -> dict[str, int]:
         """Sizes of the files that the destination has in the version of the last scan, by name."""
         scanned = self.last.scan.files
-        sent = {name: identity for name, (identity, _) in self._sent.items()}
+        sent = {name: one.identity for name, one in self._sent.items()}
         return {name: found.size for name, found in scanned.items() if sent.get(name) == found}
 
     def failures(self) -> tuple[Problem, ...]:
@@ -111,7 +134,7 @@ class OutputSync:
         return SyncRound(failed=before | self.last.failed).failures()
 
     async def _upload(self, name: str) -> None:
-        last = self.last
+        last, now = self.last, time.monotonic()
         reader = StableReader(self._root / name, last.scan.files[name])
         try:
             if reader.scanned.size <= CHUNK_BYTES:
@@ -129,7 +152,7 @@ class OutputSync:
             unread = Problem("files cannot be read", str(error.strerror))
             last.failed[name] = SyncFailure((unread,), temporary=False)
         else:
-            self._sent[name] = (reader.read, reader.conclusive)
+            self._sent[name] = Sent(reader.read, reader.conclusive, reader.digest, now)
             last.sent += 1
 
     async def _write(self, name: str, reader: StableReader) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import pytest
 
 from podferry.sidecar.outputs import output_job
@@ -15,3 +18,12 @@ def site(tmp_path, quick_retries, monkeypatch):
     made = Site(tmp_path)
     yield made
     del CONTENTS[made.bucket]
+
+
+@pytest.fixture
+def memory_site(quick_retries):
+    """On tmpfs, as in a pod: a store through a mapping changes no time, but for the first to each page."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as base:
+        made = Site(Path(base))
+        yield made
+        del CONTENTS[made.bucket]

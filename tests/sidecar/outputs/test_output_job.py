@@ -1,4 +1,5 @@
 import asyncio
+import mmap
 import os
 import time
 
@@ -78,6 +79,48 @@ async def test_intervals_upload_while_training_runs(site):
     await until(lambda: site.uploaded() == {"log": b"12"})
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_writes_through_a_mapping_are_uploaded_at_the_end(memory_site):
+    path = memory_site.write("predictions.npy", bytes(8192))
+    job = memory_site.job()
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+        mapped[:] = bytes(8192)  # the first store to each page does change the time
+        await job.flush(PATIENCE)  # a pod's end while the trainer still writes
+        assert memory_site.uploaded() == {"predictions.npy": bytes(8192)}
+        mapped[:] = b"1" * 8192
+        mapped.flush()
+    assert await job.finish(end(), exit_code=0) == DURABLE
+    assert memory_site.uploaded() == {"predictions.npy": b"1" * 8192}
+    assert memory_site.record().files == 1
+
+
+async def test_what_was_sent_after_the_trainer_ended_is_not_read_again(site, monkeypatch):
+    site.write("early", b"1")
+    job, looked = site.job(), []
+    real = job._sync.reread
+
+    async def looking(since, until):
+        found = await real(since, until)
+        looked.append(sorted(found.same))
+        return found
+
+    monkeypatch.setattr(job._sync, "reread", looking)
+    await job.flush(PATIENCE)
+    site.write("late", b"2")
+    await job.flush(PATIENCE, exit_code=0)
+    await job.finish(end())
+    assert looked == [[], ["early"], []]
+
+
+async def test_what_there_is_no_time_to_read_again_counts_as_sent(site, monkeypatch, capsys):
+    monkeypatch.setattr(output_job, "REREAD_SECONDS", -1.0)
+    site.write("early", b"1")
+    job = site.job()
+    await job.flush(PATIENCE)
+    assert await job.finish(end()) == DURABLE
+    assert "outputs not read again: time is up" in capsys.readouterr().out
+    assert site.record().files == 1
 
 
 async def test_without_an_interval_nothing_is_sent_before_the_end(site):
