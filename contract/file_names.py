@@ -70,6 +70,11 @@ def clashes(names: Collection[str]) -> list[Problem]:
     return [Problem("a name is both a file and a directory", ascii(name)[:200], remedy) for name in both]
 
 
+def caseless(name: str) -> str:
+    """Equal for names that are one file on a case-insensitive file system."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
+
+
 def case_clashes(names: Iterable[str]) -> list[Problem]:
     """Names that are one file on a case-insensitive file system.
 
@@ -78,8 +83,7 @@ def case_clashes(names: Iterable[str]) -> list[Problem]:
     """
     same: dict[str, list[str]] = {}
     for name in names:
-        plain = unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
-        same.setdefault(plain, []).append(name)
+        same.setdefault(caseless(name), []).append(name)
     what = "names that differ only in case are one file on the file system of the dataset path"
     remedy = "Choose a dataset path on another file system, or rename one of them at its source"
     groups = (sorted(group) for group in same.values() if len(group) > 1)

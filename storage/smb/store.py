@@ -19,6 +19,7 @@ from podferry.storage.smb.connections import Connections
 from podferry.storage.smb.directories import Lister
 from podferry.storage.smb.errors import translate_smb
 from podferry.storage.smb.file_names import server_path
+from podferry.storage.smb.letter_case import NamesInFlight
 from podferry.storage.smb.login import Share
 from podferry.storage.smb.messages import Access, Options, close, create, created
 from podferry.storage.smb.options import SmbOptions, read_options
@@ -57,6 +58,7 @@ class SmbStore:
         self._lister = Lister(uri)
         self._streams = asyncio.Semaphore(CONCURRENT_STREAMS)
         self._writer = Writer(self._location, self._base, self._lister)
+        self._writing = NamesInFlight()
 
     def _options(self) -> SmbOptions:
         """For a new connection: a Secret may have changed."""
@@ -110,6 +112,10 @@ class SmbStore:
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
         """See `Store.write`."""
         self._path(name)
+        async with self._writing.held(name):
+            await self._write(name, body, mode)
+
+    async def _write(self, name: str, body: Body, mode: WriteMode) -> None:
         if mode is WriteMode.CREATE:
             data = await asyncio.to_thread(as_bytes, body)
             await self._run(name, lambda share: self._writer.create(share, name, data), repeat=False)

@@ -14,13 +14,13 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from podferry.contract.errors import InvalidSpec
 from podferry.storage.errors.translate import StoreLocation
 from podferry.storage.object_names import temporary_name
 from podferry.storage.smb.connection import Connection
 from podferry.storage.smb.directories import Lister
-from podferry.storage.smb.file_names import server_name, server_path
-from podferry.storage.smb.information import link, rename, set_deleted
+from podferry.storage.smb.file_names import server_path
+from podferry.storage.smb.information import link, query_name, rename, set_deleted
+from podferry.storage.smb.letter_case import LetterCase
 from podferry.storage.smb.login import Share
 from podferry.storage.smb.messages import (
     SHARE_NOTHING,
@@ -72,15 +72,14 @@ class Writer:
     """
 
     def __init__(self, location: StoreLocation, base: str, lister: Lister) -> None:
-        self._location, self._base, self._lister = location, base, lister
+        self._base, self._case = base, LetterCase(location, lister)
 
     async def replace(self, share: Share, name: str, source: BodySource) -> None:
         """Write a file under a temporary name, and rename it."""
-        target, temporary = self._path(name), self._path(temporary_name(name))
-        await self._check_case(share, name)
-        connection = share.connection
-        handle = await self._create(connection, temporary, Access.WRITE, SHARE_NOTHING)
+        target, connection = self._path(name), share.connection
+        handle, named = await self._create_temporary(share, name)
         try:
+            self._case.check_directories(name, named)
             await self._fill(share, handle, source)
             await answered(connection, flush(handle))
             await self._rename(connection, handle, target)
@@ -88,15 +87,17 @@ class Writer:
             with suppress(ConnectionLost):
                 await asyncio.shield(connection.call(set_deleted(True, handle), close(handle)))
             raise
-        await answered(connection, close(handle))
+        named, closed = await connection.call(query_name(handle), close(handle))
+        if closed.status != SUCCESS:
+            raise StatusError(closed.status)
+        self._case.check_written(name, named)
 
     async def create(self, share: Share, name: str, body: bytes) -> None:
         """Create a file that does not exist; raises `StatusError` if it does."""
-        target, temporary = self._path(name), self._path(temporary_name(name))
-        await self._check_case(share, name)
-        connection = share.connection
-        handle = await self._create(connection, temporary, Access.WRITE, SHARE_NOTHING)
+        target, connection = self._path(name), share.connection
+        handle, named = await self._create_temporary(share, name)
         try:
+            self._case.check_directories(name, named)
             await self._write_all(share, handle, 0, memoryview(body))
             await answered(connection, flush(handle))
             (linked,) = await connection.call(link(handle, target))
@@ -134,15 +135,13 @@ class Writer:
         path = server_path(name)
         return f"{self._base}\\{path}" if self._base else path
 
-    async def _check_case(self, share: Share, name: str) -> None:
-        """Raise `InvalidSpec` if another file has the name but for its case: it would be replaced."""
-        parent, _, last = name.rpartition("/")
-        path = self._path(parent) if parent else self._base
-        sent = server_name(last)
-        others = [found for found in await self._lister.names_like(share, path, sent) if found != sent]
-        if others:
-            what = f"{self._location.uri / name} differs only in case from a file that is there"
-            raise InvalidSpec.of(what, others[0], "Choose another name: to a share they are one file")
+    async def _create_temporary(self, share: Share, name: str) -> tuple[bytes, Response]:
+        """Create a file that becomes `name`; its handle, and the response with its path."""
+        temporary = self._path(temporary_name(name))
+        await self._case.check_free(share, temporary.rpartition("\\")[0], name)
+        request = create(temporary, Access.WRITE, Disposition.CREATE, Options.FILE, SHARE_NOTHING)
+        first, named = await self._with_directories(share.connection, temporary, request, query_name())
+        return await self._handle(share.connection, [first]), named
 
     async def _create_exclusively(self, connection: Connection, path: str) -> bytes:
         for pause in (*PAUSES, None):
@@ -160,11 +159,16 @@ class Writer:
     ) -> bytes:
         """Create a file, and the directories above it if they are missing; its handle."""
         request = create(path, access, Disposition.CREATE, Options.FILE, share)
-        responses = await connection.call(request, *then)
+        return await self._handle(connection, await self._with_directories(connection, path, request, *then))
+
+    async def _with_directories(
+        self, connection: Connection, path: str, *requests: Request
+    ) -> list[Response]:
+        responses = await connection.call(*requests)
         if responses[0].status in {OBJECT_PATH_NOT_FOUND, MISSING}:
             await self._make_directories(connection, path)
-            responses = await connection.call(request, *then)
-        return await self._handle(connection, responses)
+            responses = await connection.call(*requests)
+        return responses
 
     async def _handle(self, connection: Connection, responses: list[Response]) -> bytes:
         first, *others = responses

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from podferry.contract.errors import (
 )
 from podferry.contract.uri import Uri
 from podferry.storage.listing.dataset import open_dataset
+from podferry.storage.smb.writes import Writer
 from podferry.storage.store import WriteMode
 from tests.support.samba import KEYS, LIMITED, PASSWORD, Samba
 from tests.support.smb_share import CONFIG, listed, opened
@@ -62,6 +64,54 @@ async def test_case_pairs_are_read_and_never_made(server: Samba, folder: Path, f
         with pytest.raises(InvalidSpec, match="differs only in case"):
             await store.write("one/name", b"2", mode)
     assert bytes(await store.read("one/Name")) == b"1"
+    await store.close()
+
+
+async def test_case_pairs_are_not_made_by_parallel_writes(server: Samba, fresh) -> None:
+    store = opened(server, fresh)
+    names = [*(f"{number}/Loss.csv" for number in range(4)), *(f"{number}/loss.csv" for number in range(4))]
+    done = await asyncio.gather(*(store.write(name, name.encode()) for name in names), return_exceptions=True)
+    refused = [one for one in done if one is not None]
+    assert len(refused) == 4
+    assert all(isinstance(one, InvalidSpec) and "differs only in case" in str(one) for one in refused)
+    kept = [name for name, one in zip(names, done, strict=True) if one is None]
+    assert {name: bytes(await store.read(name)) for name in kept} == {name: name.encode() for name in kept}
+    assert sorted(await listed(store)) == sorted(kept)
+
+
+async def test_directories_that_differ_only_in_case_are_one(server: Samba, fresh) -> None:
+    store = opened(server, fresh.upper())
+    await store.write("Curves/a/loss.csv", b"1")
+    for mode in WriteMode:
+        for name in ("curves/a/loss.csv", "Curves/A/more.csv"):
+            with pytest.raises(
+                InvalidSpec, match=r"differs only in case from one that is there \(Curves/a\)"
+            ):
+                await store.write(name, b"2", mode)
+    assert await listed(store) == {"Curves/a/loss.csv": 1}
+
+
+async def test_the_case_of_the_location_itself_does_not_matter(server: Samba, folder: Path, fresh) -> None:
+    (folder / "Results").mkdir()
+    store = opened(server, f"{fresh}/results")
+    for mode in WriteMode:
+        await store.write(f"curves/{mode.name}", b"1", mode)
+    assert len(await listed(store)) == 2
+
+
+async def test_a_case_pair_that_another_agent_makes_meanwhile_is_named(
+    server: Samba, folder: Path, fresh, monkeypatch
+) -> None:
+    rename = Writer._rename
+
+    async def later(*arguments) -> None:
+        (folder / "Loss.csv").write_bytes(b"theirs")
+        await rename(*arguments)
+
+    monkeypatch.setattr(Writer, "_rename", later)
+    store = opened(server, fresh)
+    with pytest.raises(InvalidSpec, match=r"has replaced a file .* differs only in case \(Loss.csv\)"):
+        await store.write("loss.csv", b"ours")
     await store.close()
 
 
