@@ -54,6 +54,8 @@ class Inotify:
         self.created: set[Path] = set()
         try:
             self.watch(root)
+        except FileNotFoundError:  # a trainer creates it again: `refresh` watches it then
+            pass
         except OSError:
             self.close()
             raise

@@ -17,6 +17,9 @@ from podferry.sidecar.config.tuning import CheckpointSettings
 
 log = structlog.get_logger(__name__)
 
+AWAY_SECONDS = 0.5
+"""Between two looks for the directory, while a trainer has removed it."""
+
 
 class Watch:
     """Polls: waits between scans, without hints.
@@ -75,7 +78,7 @@ class InotifyWatch(Watch):
 
     async def wait(self, seconds: float) -> set[Path]:
         """See `Watch.wait`."""
-        await super().wait(seconds)
+        await super().wait(seconds if self._inotify.watches_root else min(seconds, AWAY_SECONDS))
         closed, lost = self._inotify.read()
         self.moved, self.created = frozenset(self._inotify.moved), frozenset(self._inotify.created)
         self._inotify.moved.clear()

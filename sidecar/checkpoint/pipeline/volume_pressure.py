@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import structlog
 
@@ -21,6 +23,18 @@ REMEDY = (
     "Give it more space with podferry.io/checkpoint-size or --checkpoint-path, or save less often: only "
     "durable checkpoints are evicted"
 )
+
+
+class Usage(NamedTuple):
+    """Bytes of a volume."""
+
+    total: int
+    used: int
+    free: int
+
+
+AWAY = Usage(sys.maxsize, 0, sys.maxsize)
+"""While there is no directory."""
 
 
 class VolumePressure:
@@ -81,15 +95,23 @@ class VolumePressure:
 
     def _is_pressed(self) -> bool:
         """Whether little is free, by share of the volume or because the next checkpoint would not fit."""
-        usage = shutil.disk_usage(self._detector.root)
+        usage = self._usage()
         return usage.used > self._settings.eviction_threshold * usage.total or usage.free < self._next_bytes()
+
+    def _usage(self) -> Usage:
+        """Of the volume; a trainer may have removed the directory, to create it again."""
+        try:
+            found = shutil.disk_usage(self._detector.root)
+        except (FileNotFoundError, NotADirectoryError):
+            return AWAY
+        return Usage(found.total, found.used, found.free)
 
     def _next_bytes(self) -> int:
         """Bytes that the next checkpoint may need: the size of the largest that is there."""
         return max((one.bytes for one in self._detector.present.values()), default=0)
 
     def _problem(self) -> Problem | None:
-        usage, needed = shutil.disk_usage(self._detector.root), self._next_bytes()
+        usage, needed = self._usage(), self._next_bytes()
         if usage.used > self._settings.full_threshold * usage.total:
             measured = f"{format_bytes(usage.used)} of {format_bytes(usage.total)} are in use"
             return Problem("the checkpoint volume is full", measured, REMEDY)

@@ -126,10 +126,21 @@ def test_a_directory_that_cannot_be_watched_counts_as_lost_events(watched):
     watched.refresh()
 
 
-def test_a_missing_root_is_an_error_and_releases_the_instance(tmp_path):
+def test_a_missing_root_is_watched_once_it_is_there(tmp_path):
+    watched = Inotify(tmp_path / "missing")
+    assert not watched.watches_root
+    watched.root.mkdir()
+    watched.refresh()
+    (watched.root / "w").write_bytes(b"1")
+    assert watched.read()[0] == {watched.root / "w"}
+    watched.close()
+
+
+def test_a_root_that_cannot_be_watched_is_an_error_and_releases_the_instance(tmp_path):
+    (tmp_path / "file").touch()
     before = len(list(Path("/proc/self/fd").iterdir()))
-    with pytest.raises(FileNotFoundError):
-        Inotify(tmp_path / "missing")
+    with pytest.raises(NotADirectoryError):
+        Inotify(tmp_path / "file")
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 

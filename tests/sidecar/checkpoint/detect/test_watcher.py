@@ -104,6 +104,25 @@ async def test_lost_events_are_logged_and_the_tree_is_watched_again(tmp_path):
     found.close()
 
 
+async def test_a_directory_that_is_created_again_is_watched_soon(tmp_path, monkeypatch):
+    """A trainer empties its output directory by removing it, and may take a while."""
+    monkeypatch.setattr(watch, "AWAY_SECONDS", 0.001)
+    root = tmp_path / "checkpoints"
+    root.mkdir()
+    found = open_watch(root, SLOW, polling=False)
+    root.rmdir()
+    async with asyncio.timeout(PATIENCE):
+        while found._inotify.watches_root:
+            await found.wait(NEVER)
+        await found.wait(NEVER)
+        root.mkdir()
+        while not found._inotify.watches_root:
+            await found.wait(NEVER)
+        (root / "w").write_bytes(b"1")
+        assert await found.wait(NEVER) == {root / "w"}
+    found.close()
+
+
 async def test_without_inotify_instances_it_polls_with_a_warning(tmp_path, monkeypatch):
     def exhausted(root):
         raise OSError(24, "inotify_init1: too many open files")

@@ -88,3 +88,10 @@ def test_what_is_not_durable_stays_and_is_reported_once(volume: Volume, total: i
     assert all(problem is not None and what in problem.what for problem in problems)
     assert len(logs) == 1
     assert volume.names() == ["1.pt", "2.pt", "3.pt", "4.pt"]
+
+
+def test_a_directory_that_the_trainer_has_removed_is_no_problem(tmp_path: Path) -> None:
+    looks = SimpleNamespace(root=tmp_path / "removed", present={}, links={}, not_ready={})
+    room = VolumePressure(looks, SETTINGS, 1)
+    assert room.evict_if_needed({}, commits("1")) is None
+    assert room.evict_given_up([]) is None
