@@ -23,6 +23,7 @@ from podferry.sidecar.checkpoint.detect.formats.tar_archive import gzip_verdict,
 from podferry.sidecar.checkpoint.detect.formats.tensorflow_index import index_verdict
 from podferry.sidecar.checkpoint.detect.formats.torch_archive import (
     maybe_torch_verdict,
+    torch_or_tar_verdict,
     torch_verdict,
     zip_or_pickle_verdict,
 )
@@ -59,7 +60,7 @@ FORMAT_CHECKS: Mapping[str, Callable[[Path], FormatVerdict]] = {
     **dict.fromkeys((".pt", ".pth", ".ckpt"), torch_verdict),
     **dict.fromkeys((".pkl", ".pickle", ".pdparams", ".pdopt"), zip_or_pickle_verdict),
     **dict.fromkeys((".h5", ".hdf5", ".nc"), hdf5_verdict),
-    **dict.fromkeys((".tar", ".tgz", ".nemo"), tar_verdict),
+    **dict.fromkeys((".tgz", ".nemo"), tar_verdict),
     **dict.fromkeys((".ubj", ".bst"), ubjson_verdict),
     ".bin": maybe_torch_verdict,
     ".gz": gzip_verdict,
@@ -71,6 +72,7 @@ FORMAT_CHECKS: Mapping[str, Callable[[Path], FormatVerdict]] = {
     ".npz": npz_verdict,
     ".onnx": onnx_verdict,
     ".safetensors": safetensors_verdict,
+    ".tar": torch_or_tar_verdict,
     ".txt": lightgbm_verdict,
     ".zip": zip_verdict,
     ".zst": zstd_verdict,

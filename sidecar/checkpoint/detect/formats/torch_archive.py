@@ -13,8 +13,9 @@ from typing import BinaryIO
 
 from podferry.sidecar.checkpoint.detect.formats.file_section import section
 from podferry.sidecar.checkpoint.detect.formats.pickle_check import numbered_pickle_verdict, pickle_verdict
-from podferry.sidecar.checkpoint.detect.formats.pickle_walk import walk_pickles
+from podferry.sidecar.checkpoint.detect.formats.pickle_walk import has_protocol_header, walk_pickles
 from podferry.sidecar.checkpoint.detect.formats.storage_references import StorageReferences
+from podferry.sidecar.checkpoint.detect.formats.tar_archive import tar_verdict
 from podferry.sidecar.checkpoint.detect.formats.verdict import (
     COMPLETE,
     INCONCLUSIVE,
@@ -59,6 +60,15 @@ def zip_or_pickle_verdict(path: Path) -> FormatVerdict:
         if path.stat().st_size and starts_like_zip(file):
             return archive_verdict(file)
     return pickle_verdict(path)
+
+
+def torch_or_tar_verdict(path: Path) -> FormatVerdict:
+    """For `.tar`, which PyTorch's examples and tutorials give to what torch.save writes: `model.pth.tar`."""
+    with path.open("rb") as file:
+        is_torch = starts_like_zip(file)
+        file.seek(0)
+        is_torch = is_torch or has_protocol_header(file.read(2))
+    return torch_verdict(path) if is_torch else tar_verdict(path)
 
 
 def archive_verdict(file: BinaryIO) -> FormatVerdict:

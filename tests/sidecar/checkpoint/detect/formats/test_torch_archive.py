@@ -1,3 +1,4 @@
+import pickle
 import re
 import zipfile
 
@@ -20,7 +21,7 @@ def verdict(path, data):
     return check_format(path)
 
 
-@pytest.mark.parametrize("suffix", [".pt", ".pth", ".ckpt", ".bin", ".pkl"])
+@pytest.mark.parametrize("suffix", [".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pth.tar", ".tar"])
 @pytest.mark.parametrize("name", SAVED)
 def test_a_complete_archive_is_certain(tmp_path, name, suffix):
     assert verdict(tmp_path / f"w{suffix}", (SAMPLES / name).read_bytes()) == COMPLETE
@@ -87,7 +88,15 @@ def test_every_truncation_is_a_defect(tmp_path, name):
     data = (SAMPLES / name).read_bytes()
     assert passed(cut(tmp_path / "w.pt", data)) == []
     assert passed(cut(tmp_path / "w.bin", data, range(1, len(data), 97))) == []
+    assert passed(cut(tmp_path / "w.pth.tar", data, range(0, len(data), 97))) == []
 
 
-def test_the_older_format_is_inconclusive():
+def test_the_older_format_is_inconclusive(tmp_path):
     assert check_format(SAMPLES / "older.pt") == INCONCLUSIVE
+    assert verdict(tmp_path / "w.pth.tar", (SAMPLES / "older.pt").read_bytes()) == INCONCLUSIVE
+
+
+def test_a_pickle_named_like_a_tar_archive_is_judged_as_one(tmp_path):
+    data = pickle.dumps({"epoch": 1})
+    assert verdict(tmp_path / "w.pth.tar", data) == COMPLETE
+    assert verdict(tmp_path / "w.pth.tar", data[:-1]).defect == "its pickle has no end yet"
