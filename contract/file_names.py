@@ -13,6 +13,8 @@ MAX_COMPONENT_BYTES = 255
 """Bytes of one path component: NAME_MAX of Linux and macOS."""
 MAX_NAME_BYTES = 3840
 """Bytes of a full name: PATH_MAX of Linux is 4096, and the directory above it needs its share."""
+MAX_QUOTED = 200
+"""Characters of a name in a message."""
 PLAIN_NAME = re.compile(r"(?:(?!\.\.?/)[ -.0-~]+/)*(?!\.\.?\Z)[ -.0-~]+")
 """Fast path for valid names, which most are: there may be millions, and each is checked twice."""
 
@@ -37,7 +39,7 @@ def name_problem(name: str) -> Problem | None:
         reason = f"the name is longer than {MAX_NAME_BYTES:,} bytes"
     else:
         return None
-    return Problem(reason, ascii(name)[:200], "Exclude it or rename it at its source")
+    return Problem(reason, quoted(name), "Exclude it or rename it at its source")
 
 
 def _is_text(name: str) -> bool:
@@ -67,7 +69,12 @@ def clashes(names: Collection[str]) -> list[Problem]:
             parent = parent.rpartition("/")[0]
     remedy = "Rename one of them at its source"
     both = sorted({name for name in names if name in parents})
-    return [Problem("a name is both a file and a directory", ascii(name)[:200], remedy) for name in both]
+    return [Problem("a name is both a file and a directory", quoted(name), remedy) for name in both]
+
+
+def quoted(name: str) -> str:
+    """A name for a message: what would steer a terminal, or is no text, is escaped."""
+    return repr(name)[:MAX_QUOTED]
 
 
 def caseless(name: str) -> str:

@@ -13,7 +13,7 @@ from itertools import chain
 import msgspec
 
 from podferry.contract.errors import Changed, Corrupt, Problem
-from podferry.contract.file_names import clashes, duplicates, name_problem
+from podferry.contract.file_names import clashes, duplicates, name_problem, quoted
 from podferry.contract.manifest import Entry
 from podferry.contract.spec import Unpack
 from podferry.contract.versioned_json import decode_document
@@ -143,6 +143,6 @@ def _invalid_spans(shard: PackShard) -> Iterator[Problem]:
             measured = (
                 f"{file.size} bytes from {file.offset}; the shard has {shard.bytes}, {end} of them before it"
             )
-            what = f"{ascii(file.name)[:200]} is not within the shard {ascii(shard.name)[:200]}"
+            what = f"{quoted(file.name)} is not within the shard {quoted(shard.name)}"
             yield Problem(what, measured, "Pack the dataset again")
         end = max(end, file.offset + file.size)

@@ -70,7 +70,7 @@ def ls(output: str) -> int:
 @command.command("upload")
 @ids
 @everything
-@click.option("--lineage", metavar="NAME", help="A lineage for it.  [default: that of the run]")
+@click.option("--lineage", metavar="NAME", help="Upload it to this lineage.  [default: that of the run]")
 @click.option("--durable-timeout", type=SECONDS, default=600.0, help="Seconds for each.")
 @output_option
 def upload(

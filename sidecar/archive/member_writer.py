@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from podferry.contract.errors import Corrupt, FerryError, Problem
+from podferry.contract.file_names import quoted
 from podferry.contract.manifest import Entry
 from podferry.sidecar.archive.decompress import ZstdError
 from podferry.sidecar.archive.unpack_rules import Archive, SpaceBudget, member_problem
@@ -64,7 +65,7 @@ class MemberReceiver(ABC):
             data = read(min(size - offset, COPY_BYTES))
             if not data:
                 measured = f"{offset:,} bytes; its header says {size:,}"
-                raise corrupt(self.archive, f"{ascii(name)[:200]} ends early: {measured}")
+                raise corrupt(self.archive, f"{quoted(name)} ends early: {measured}")
             yield data
             offset += len(data)
 
@@ -101,7 +102,7 @@ class MemberWriter(MemberReceiver):
         try:
             yield
         except OSError as error:
-            member = f"{ascii(name)[:200]} of the archive {self.archive.name}"
+            member = f"{quoted(name)} of the archive {self.archive.name}"
             raise self._stage.write_error(member, error) from error
 
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 import msgspec
 
 from podferry.contract.errors import Problem, Refused
-from podferry.contract.file_names import name_problem
+from podferry.contract.file_names import name_problem, quoted
 from podferry.contract.manifest import Entry
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import Unpack
@@ -83,10 +83,10 @@ def member_problem(archive: Archive, name: str, kind: str = "") -> Problem | Non
         found = Problem(f"{PARTIAL_DIR} is reserved for podferry", repr(name))
     if found is not None:
         remedy = "Rewrite the archive with plain relative names"
-        return Problem(f"in the archive {archive.name}: {found.what}", ascii(name)[:200], remedy)
+        return Problem(f"in the archive {archive.name}: {found.what}", quoted(name), remedy)
     if kind:
         remedy = "Rewrite the archive with files in its place (tar: --dereference --hard-dereference)"
-        return Problem(f"the archive {archive.name} holds {kind}", ascii(name)[:200], remedy)
+        return Problem(f"the archive {archive.name} holds {kind}", quoted(name), remedy)
     return None
 
 

@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Iterator
 
 from podferry.contract.errors import Refused
+from podferry.contract.file_names import quoted
 from podferry.sidecar.archive.decompress import ForwardOnlyReader, Readable
 from podferry.sidecar.archive.member_writer import COPY_BYTES, MemberReceiver, corrupt, library_errors
 from podferry.sidecar.archive.unpack_rules import MAX_NAMES_SHOWN, Archive
@@ -133,7 +134,7 @@ class ZipUnpacker:
 
         writer.write(member.filename, member.file_size, read)
         if read(1):  # at the end, `zipfile` compares the checksum, even of an empty member
-            raise corrupt(writer.archive, f"{ascii(member.filename)[:200]} is longer than its directory says")
+            raise corrupt(writer.archive, f"{quoted(member.filename)} is longer than its directory says")
 
     def _files(self) -> Iterator[zipfile.ZipInfo]:
         return (member for member in self.members if not member.is_dir())

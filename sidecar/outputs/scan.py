@@ -20,7 +20,7 @@ import xxhash
 
 from podferry.contract.destination.private_names import PRIVATE
 from podferry.contract.errors import Changed, Problem
-from podferry.contract.file_names import name_problem
+from podferry.contract.file_names import name_problem, quoted
 from podferry.sidecar.runtime.file_identity import FileIdentity, Ignored, walk
 
 CHUNK_BYTES = 4 << 20
@@ -71,7 +71,7 @@ def scan_outputs(root: Path) -> OutputScan:
 def sample_names(names: Collection[str]) -> str:
     """The first names, and how many more there are."""
     shown, more = sorted(names)[:MAX_NAMES_SHOWN], len(names) - MAX_NAMES_SHOWN
-    return ", ".join(map(ascii, shown)) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(map(quoted, shown)) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass(slots=True)

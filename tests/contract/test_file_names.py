@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.file_names import case_clashes, clashes, name_problem
+from podferry.contract.file_names import case_clashes, clashes, name_problem, quoted
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,13 @@ def test_a_name_cannot_be_a_file_and_a_directory() -> None:
 def test_clashes_are_the_names_that_are_in_front_of_others(names: list[str]) -> None:
     names = [name for name in names if name_problem(name) is None]
     both = {name for name in names if any(other.startswith(f"{name}/") for other in names)}
-    assert {problem.measured for problem in clashes(names)} == {ascii(name) for name in both}
+    assert {problem.measured for problem in clashes(names)} == {quoted(name) for name in both}
+
+
+def test_readable_names_are_shown_as_they_are_and_the_rest_is_escaped() -> None:
+    assert quoted("step-100 é+1/模型.bin") == "'step-100 é+1/模型.bin'"
+    assert quoted("a\n\x1b[2J\udcff\u202e\ue000") == r"'a\n\x1b[2J\udcff\u202e\ue000'"
+    assert len(quoted("a" * 999)) == 200
 
 
 def test_names_that_a_case_insensitive_file_system_merges_are_reported() -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from podferry.contract.destination.commit import HASH_DIGITS, Doubt
-from podferry.contract.file_names import name_problem
+from podferry.contract.file_names import name_problem, quoted
 from podferry.sidecar.checkpoint.detect.change_tracker import TrackedFile
 from podferry.sidecar.checkpoint.detect.flat_groups import group_stems, has_numbered_suffix
 from podferry.sidecar.checkpoint.detect.missing_files import missing_files
@@ -135,7 +135,7 @@ def uncommittable_reason(candidate: Candidate) -> str | None:
         if is_unfinished(name):
             return f"{name} is named like an unfinished file"
         if problem := name_problem(f"{candidate.name}-{'0' * HASH_DIGITS}/{name}"):
-            return f"{name!a} cannot be committed: {problem.what}"
+            return f"{quoted(name)} cannot be committed: {problem.what}"
     return None
 
 

@@ -70,7 +70,7 @@ def test_a_missing_directory_is_empty(tmp_path):
 
 
 def test_many_names_are_counted():
-    assert sample_names(["b", "a"]) == "'a', 'b'"
+    assert sample_names(["b", "ä"]) == "'b', 'ä'"
     assert sample_names([str(number) for number in range(7)]) == "'0', '1', '2', '3', '4' and 2 more"
 
 
