@@ -1,7 +1,8 @@
 """One pass over the candidates of a scan, oldest first: which are accepted, and why the others are not.
 
 No checkpoint overtakes an older one that only has to stay quiet for longer: commits follow the order of the
-last changes, so that the newest commit is never followed by an older one.
+last changes, so that the newest commit is never followed by an older one. What waited for an older one is
+accepted in the same pass as that one: in the next pass it would follow newer ones.
 """
 
 from __future__ import annotations
@@ -16,6 +17,21 @@ from podferry.sidecar.checkpoint.detect.evidence import Seen
 from podferry.sidecar.checkpoint.detect.history import Save
 
 MARK_IT = "Mark it with `podferry checkpoint done`, or leave podferry.io/complete at its default"
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A candidate that is not accepted yet.
+
+    Attributes:
+        candidate: What it is about.
+        problem: Why it waits.
+        save: If it is doubtful and only has to be quiet for longer: with its doubts.
+    """
+
+    candidate: Candidate
+    problem: Problem
+    save: Save | None = None
 
 
 @dataclass(slots=True)
@@ -44,7 +60,7 @@ class ScanPass:
     not_ready: dict[str, Problem] = field(default_factory=dict)
     pausing: list[tuple[Candidate, bool]] = field(default_factory=list)
     _active: Candidate | None = None
-    _waiting: list[Save] = field(default_factory=list)
+    _waiting: list[_Waiting] = field(default_factory=list)
 
     async def examine(self, candidate: Candidate) -> None:
         """Accept a candidate, or record why not."""
@@ -52,9 +68,11 @@ class ScanPass:
         marked = self.is_marked(candidate)
         problem = self._pause(candidate, marked=marked)
         problem = problem or await self.assessor.incomplete(candidate, marked=marked)
-        problem = problem or await self._judge(candidate, marked=marked)
         if problem is not None:
             self.not_ready[candidate.name] = problem
+            return
+        await self._accept_waiting(candidate)
+        await self._judge(candidate)
 
     def _pause(self, candidate: Candidate, *, marked: bool) -> Problem | None:
         name = candidate.name
@@ -69,26 +87,41 @@ class ScanPass:
             return Problem(f"{name} waits for {self._active.name}, which is older")
         return None
 
-    async def _judge(self, candidate: Candidate, *, marked: bool) -> Problem | None:
+    async def _judge(self, candidate: Candidate) -> None:
         """Accept what is sure, and what is doubtful after the long pause, or if it would never have one."""
+        name, marked = candidate.name, self.is_marked(candidate)
         long = marked or self.is_quiet(candidate, True)
-        self._accept_waiting(candidate)
         save = await self.assessor.judge(candidate, self.seen(candidate), marked=marked, may_prove=long)
         if not save.is_sure and not long and not self.starves(candidate):
-            self._waiting.append(save)
             self.pausing.append((candidate, True))
-            return Problem(f"{candidate.name} is still being written")
-        if self._waiting:
-            return Problem(f"{candidate.name} waits for {self._waiting[0].candidate.name}, which is older")
-        self._accept(save)
-        return None
+            self._wait(_Waiting(candidate, Problem(f"{name} is still being written"), save))
+        elif self._waiting:
+            older = self._waiting[0].candidate.name
+            self._wait(_Waiting(candidate, Problem(f"{name} waits for {older}, which is older")))
+        else:
+            self._accept(save)
 
-    def _accept_waiting(self, later: Candidate) -> None:
-        """Accept the older ones that a later save proves, without the rest of their pause."""
-        for save in [one for one in self._waiting if self.assessor.is_proof(later, one)]:
-            self._waiting.remove(save)
-            del self.not_ready[save.candidate.name]
-            self._accept(save.settled())
+    def _wait(self, one: _Waiting) -> None:
+        self._waiting.append(one)
+        self.not_ready[one.candidate.name] = one.problem
+
+    async def _accept_waiting(self, later: Candidate) -> None:
+        """Accept the older ones that a later save proves, without the rest of their pause, in their order.
+
+        What waited only for these is judged again, now with them before it.
+        """
+        proven = [one for one in self._waiting if one.save and self.assessor.is_proof(later, one.save)]
+        if not proven or proven[0] is not self._waiting[0]:
+            return
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            del self.not_ready[one.candidate.name]
+            if one.save is None:
+                await self._judge(one.candidate)
+            elif one in proven and not self._waiting:
+                self._accept(one.save.settled())
+            else:
+                self._wait(one)
 
     def _accept(self, save: Save) -> None:
         self.assessor.accept(save)

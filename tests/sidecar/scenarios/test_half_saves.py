@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -87,3 +88,12 @@ def test_parts_side_by_side_are_restored_together(train):
     assert train(shown).stdout.strip() == str(
         {name: name * 10 for name in ("model.pkl", "optimizer.pkl", "scheduler.pkl")}
     )
+
+
+def test_sequences_follow_the_saves_where_a_file_waits_for_the_parts_next_to_it(train, tmp_path):
+    names = "for name in ('actor', 'critic', 'replay'):\n        "
+    program = f"for step in (1, 2):\n    {names}save('.', f'{{name}}_{{step}}.pkl')\n    time.sleep(2)\n{DIE}"
+    assert train(program).returncode == 137
+    commits = sorted((tmp_path / "destination" / "t" / ".podferry" / "commits").iterdir())
+    found = [json.loads(path.read_bytes())["name"] for path in commits]
+    assert found == ["actor_1", "replay_1", "actor_2", "replay_2"]

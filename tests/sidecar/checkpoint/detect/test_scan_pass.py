@@ -26,3 +26,27 @@ async def test_an_incomplete_one_holds_back_nothing(tmp_path):
     await bench.scan("torn.json", "ckpt-1.pkl")
     assert await bench.scan(after=1) == ["ckpt-1"]
     assert list(bench.detector.not_ready) == ["torn"]
+
+
+async def test_what_waited_for_a_save_that_is_proven_is_accepted_before_newer_ones(tmp_path):
+    bench = Bench(tmp_path, one_life=True)
+    names = [f"{name}_{number}.pkl" for number in (1, 2) for name in ("actor", "critic", "replay")]
+    for name in names[:3]:
+        bench.write(name, WHOLE)
+    await bench.scan(*names[:3])
+    assert await bench.scan(after=3) == []
+    for name in names[3:]:
+        bench.write(name, WHOLE)
+    await bench.scan(*names[3:])
+    assert await bench.scan(after=1) == ["actor_1", "replay_1", "actor_2", "replay_2"]
+
+
+async def test_a_proof_lets_none_overtake_an_older_one_that_still_waits(tmp_path):
+    bench = Bench(tmp_path, one_life=True)
+    bench.write("weights/a.raw")
+    bench.write("step-1.raw")
+    await bench.scan("weights/a.raw", "step-1.raw")
+    bench.write("step-2.raw")
+    await bench.scan("step-2.raw", after=2)
+    assert await bench.scan(after=1) == []
+    assert await bench.scan(after=2) == ["weights", "step-1", "step-2"]
