@@ -12,7 +12,8 @@
     <lineage>/.podferry/confirmed/<sequence>.json     a doubtful commit that is complete (`confidence`)
 
 `<checkpoint>` is the checkpoint's name and a hash of its content: each version of `last.pt` is another
-checkpoint, and uploading the same content twice writes the same bytes to the same names.
+checkpoint, and uploading the same content twice writes the same bytes to the same names. A content that has
+to be committed again, such as one that was damaged, gets a folder with the agent's id appended.
 
 Only doubtful commits have format 2: podferry 0.1, which reads format 1, would take them for sure ones. Sure
 commits keep format 1, which it reads.

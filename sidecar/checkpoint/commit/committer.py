@@ -50,6 +50,7 @@ from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
 from podferry.sidecar.checkpoint.commit.commit_content import CommitContent
 from podferry.sidecar.checkpoint.commit.commit_log import NEWEST, CommitLog, SequencePlace, number_under
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
+from podferry.sidecar.checkpoint.commit.committed_content import CommittedContent
 from podferry.sidecar.checkpoint.commit.fencing import FencedLog
 from podferry.sidecar.runtime.retry import retry
 from podferry.storage.store import Body, WriteMode
@@ -66,6 +67,7 @@ class Committer:
         store: The lineage.
         reader: Reads the lineage's commits.
         log: The commits of all agents, as far as they have been read.
+        content: Which contents they have.
         identity: The agent.
         datasets: What the checkpoints are trained on; None while that is unknown.
     """
@@ -74,35 +76,16 @@ class Committer:
         self, reader: CommitReader, identity: AgentIdentity, now: Callable[[], datetime], attempts: int = 3
     ) -> None:
         self.store, self.reader, self.identity = reader.store, reader, identity
-        self.log = CommitLog(reader)
+        self.log, self.content = CommitLog(reader), CommittedContent(reader)
         self.datasets: tuple[DatasetVersion, ...] | None = None
         self._now, self._attempts = now, attempts
         self._fenced_log = FencedLog(self.log, reader.store, identity, now)
-        self._folders: set[str] | None = None
         self._lock = asyncio.Lock()
 
     async def write(self, name: str, body: Body) -> None:
         """Write an object of the lineage; raises `Fenced` if another agent has taken over."""
         self._fenced_log.check()
         await self.store.write(name, body)
-
-    async def find_existing(self, name: str, folder: str) -> Commit | None:
-        """The commit that already holds exactly this content, or None: it need not be committed again.
-
-        Otherwise an agent that starts over a directory of old checkpoints would commit them after newer ones.
-        If another version of the name was committed since, the trainer has returned to this one, now newest.
-        """
-        if self._folders is None:
-            self._folders = {name.rstrip("/") for name in await self.store.children()}
-        if folder not in self._folders:
-            return None
-        async for commit in self.reader.newest_first():
-            if commit.checkpoint == folder:
-                # If its objects were removed since, it is uploaded and committed again.
-                return None if await self.reader.missing_objects(commit) else commit
-            if commit.name == name:
-                return None
-        return None
 
     async def begin(self, newest: int) -> None:
         """Begin this agent's life after the commit `newest`, 0 if there is none; call it before training.
@@ -164,8 +147,7 @@ class Committer:
             if commit is not None:
                 break
         self._fenced_log.add(commit)
-        if self._folders is not None:
-            self._folders.add(content.folder)
+        self.content.add(content.folder)
         if commit.sequence == self.log.last:
             await self._write_latest(commit)
         return commit

@@ -91,7 +91,8 @@ class CheckpointJob:
         record = journal.checkpoints
         passed_over = tuple(record.passed_over), record.passed_over_count
         changes = self._provenance.changes, self._provenance.code_changes
-        self._restored = Restored(record.restored, {}, *passed_over, tuple(record.leftovers), *changes)
+        known = tuple(record.leftovers), *changes
+        self._restored = Restored(record.restored, {}, *passed_over, *known, damaged=tuple(record.damaged))
         self._status = CheckpointStatus(uri=spec.uri, path=spec.path, lineage=lineage)
         self._restored.show(self._status)
         state.status.checkpoints = self._status

@@ -63,8 +63,7 @@ class CheckpointPipeline:
         read_only: bool = False,
     ) -> None:
         self._dependencies, self._detector, self._settings = dependencies, dependencies.detector, settings
-        self._status, self._read_only = status, read_only
-        self._succeeded = False
+        self._status, self._read_only, self._succeeded = status, read_only, False
         self._given_up: dict[str, Candidate] = {}
         journal, held = dependencies.journal, dependencies.holds.adopt()
         self._now = MonotonicClock(now, last_completed(journal.checkpoints, held))
@@ -103,7 +102,9 @@ class CheckpointPipeline:
     def mark_restored(self, found: Restored) -> None:
         """Record the restored files as they are now, which need no upload, and what the restore found."""
         present = scan_checkpoints(self._detector.root)[1]
-        self._registry.pass_over(found.passed_over, found.passed_over_count, found.leftovers)
+        passed_over = found.passed_over, found.passed_over_count
+        self._registry.pass_over(*passed_over, found.leftovers, found.damaged)
+        self._dependencies.committer.content.damaged = frozenset(found.damaged)
         self._registry.restore(present.values(), found.fingerprints, found.status)
         for name in self._registry.durable().keys() & present.keys() if found.fingerprints else ():
             self._recheck.suspects.trust(present[name])

@@ -42,6 +42,7 @@ class Restored:
         dataset_changes: How the datasets differ from those that it was trained on.
         code_changes: How the training's code differs from the one that wrote it.
         similar: If nothing was found: the lineages of the same program.
+        damaged: Objects of the own lineage that this agent found damaged: nothing may refer to them.
     """
 
     status: RestoredStatus | None = None
@@ -52,6 +53,7 @@ class Restored:
     dataset_changes: tuple[str, ...] = ()
     code_changes: tuple[str, ...] = ()
     similar: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
 
     def summary(self) -> str:
         """One line for people."""
@@ -148,7 +150,8 @@ class RestorePlan:
         # DCP's coordinator is the first rank: it alone has the files that are written last.
         gang = self.gang is not None and self.rank != 0
         await asyncio.to_thread(leftovers.move_torn, outcome.commit, gang=gang)
-        found = replace(_restored(outcome), leftovers=tuple(leftovers.moved))
+        damaged = tuple(sorted(outcome.damaged)) if own else ()
+        found = replace(_restored(outcome), leftovers=tuple(leftovers.moved), damaged=damaged)
         if outcome.commit is None or not own:
             return found
         changes, code = guard.describe_changes(outcome.commit), guard.describe_code(outcome.commit)

@@ -72,6 +72,9 @@ class CommitDownloader:
     """Downloads commits of one lineage.
 
     `move_away` moves away what is in the way, once all files are downloaded; None refuses to restore then.
+
+    Attributes:
+        verified: Objects whose bytes were read and are the committed ones.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class CommitDownloader:
     ) -> None:
         self._store, self._on_progress, self._settings = store, on_progress, settings
         self._move_away = move_away
+        self.verified: set[str] = set()
 
     async def download(self, commit: Commit, target: Path, staging: Path) -> None:
         """Download all files of a commit to the directory `target`; files that are there already are kept.
@@ -109,6 +113,8 @@ class CommitDownloader:
                 await self._fill(stage, commit, restored)
             finally:
                 stage.close()
+                complete = (file.object for file in missing if (stage.root / file.name).exists())
+                self.verified.update(complete)
             for top, refusal in in_the_way.items():
                 if self._move_away is not None:
                     self._move_away(top, str(refusal.problems[0].measured))

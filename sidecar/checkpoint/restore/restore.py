@@ -33,12 +33,14 @@ class RestoreOutcome:
         seconds: Duration of the download.
         passed_over: Newer commits that were not restored, newest first, at most `choice.MAX_PASSED_OVER`.
         passed_over_count: How many there are.
+        damaged: Objects of damaged commits that were not verified: a download ends at the first damaged one.
     """
 
     commit: Commit | None = None
     seconds: float = 0.0
     passed_over: tuple[PassedOver, ...] = ()
     passed_over_count: int = 0
+    damaged: frozenset[str] = frozenset()
 
 
 def _common_path(name: str, tops: Collection[str]) -> str:
@@ -93,6 +95,7 @@ async def restore(
         TemporaryError: The store did not answer.
     """
     errors: list[FerryError] = []
+    damaged: set[str] = set()
     downloader = CommitDownloader(source.reader.store, on_progress, move_away=move_away)
     choice = RestoreChoice(source, await source.reader.history(source.known))
     async for commit in choice.candidates():
@@ -105,14 +108,19 @@ async def restore(
             event, reason = "a committed checkpoint is damaged: trying the one before", str(error)
             log.warning(event, name=commit.name, sequence=commit.sequence, reason=reason)
             errors.append(error)
+            if not isinstance(error, NotFound):  # who refers to an object looks whether it is there
+                damaged.update(file.object for file in chosen.files)
             choice.pass_over(commit, f"damaged: {error.problems[0].what}")
             continue
         _warn_of_other_ranks(chosen, rank)
-        seconds = time.monotonic() - started
-        return RestoreOutcome(chosen, seconds, choice.passed_over, choice.passed_over_count)
-    if source.required:
-        raise await choice.failure(errors)
-    return RestoreOutcome(None, 0.0, choice.passed_over, choice.passed_over_count)
+        seconds, found = time.monotonic() - started, chosen
+        break
+    else:
+        if source.required:
+            raise await choice.failure(errors)
+        seconds, found = 0.0, None
+    unverified = frozenset(damaged - downloader.verified)
+    return RestoreOutcome(found, seconds, choice.passed_over, choice.passed_over_count, unverified)
 
 
 async def _download(downloader: CommitDownloader, commit: Commit, target: Path, staging: Path) -> None:

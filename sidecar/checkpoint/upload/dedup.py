@@ -1,6 +1,7 @@
 """Finds bytes that the newest commit of a lineage already has: they are referenced and not sent again.
 
-Only the newest commit counts: the garbage collector never removes what it lists.
+Only the newest commit counts: the garbage collector never removes what it lists. What this agent's restore
+has found damaged does not count.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class DedupIndex:
         self._newest: Commit | None = None
 
     async def known(self) -> dict[tuple[int, str], str]:
-        """The objects of committed files, by size and XXH3-128.
+        """The objects of committed files, by size and XXH3-128, without those that are known to be damaged.
 
         Raises:
             TemporaryError: The store did not answer.
@@ -35,7 +36,8 @@ class DedupIndex:
             log.info("the newest commit cannot be read: nothing of it is referenced", reason=str(error))
             self._newest = None
         files = self._newest.files if self._newest is not None else ()
-        return {(file.size, file.xxh128): file.object for file in files}
+        damaged = self._committer.content.damaged
+        return {(file.size, file.xxh128): file.object for file in files if file.object not in damaged}
 
     async def check_still_referenced(self, folder: str, files: Iterable[CommittedFile]) -> None:
         """Check, just before a commit, that the newest one still lists what `files` use outside `folder`.
@@ -57,11 +59,13 @@ class DedupIndex:
             self._newest = await self._reader.read(newest)
 
     async def exists(self, name: str, size: int) -> bool:
-        """Whether an object of this lineage exists with that size; False if it cannot be read.
+        """Whether an object of this lineage exists with that size; False if it is damaged or cannot be read.
 
         Raises:
             TemporaryError: The store did not answer.
         """
+        if name in self._committer.content.damaged:
+            return False
         try:
             found = await self._reader.store.stat(name)
         except PermanentError:

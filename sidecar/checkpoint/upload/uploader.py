@@ -15,6 +15,7 @@ import structlog
 
 from podferry.contract.destination.commit import Commit, CommittedFile, checkpoint_folder
 from podferry.contract.errors import Changed, FerryError
+from podferry.sidecar.checkpoint.commit.committed_content import is_among
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.tombstone_reader import names_being_removed
 from podferry.sidecar.checkpoint.upload.dedup import DedupIndex
@@ -143,21 +144,27 @@ class Uploader:
         """
         name, found = held.candidate.name, self._journals.load(held.number)
         if found is not None and found.plan.matches(held):
-            existing = await self._committer.find_existing(name, found.plan.folder)
-            if existing is not None or not await self._is_being_removed(found.plan.folder):
+            existing = (await self._committer.content.find(name, found.plan.folder)).commit
+            if existing is not None or not is_among(found.plan.folder, await self._being_removed()):
                 return found, existing
         if found is not None:
             await self._abort(found)
         files = await self._fingerprint(held)
         folder = checkpoint_folder(name, [(file.name, file.size, file.xxh128) for file in files])
-        existing = await self._committer.find_existing(name, folder)
-        if existing is None and await self._is_being_removed(folder):
-            folder = f"{folder}-{self._committer.identity.agent_id[:8]}"
-        return self._journals.create(held.number, UploadPlan(folder, tuple(files))), existing
+        same = await self._committer.content.find(name, folder)
+        if same.commit is None:
+            folder = await self._folder(folder, listed=same.listed)
+        return self._journals.create(held.number, UploadPlan(folder, tuple(files))), same.commit
 
-    async def _is_being_removed(self, folder: str) -> bool:
-        prefix, store = f"{folder}/", self._committer.store
-        return any(name.startswith(prefix) for name in await names_being_removed(store))
+    async def _folder(self, folder: str, *, listed: bool) -> str:
+        """Where to upload what belongs in `folder`: elsewhere if a commit lists it or it is being removed."""
+        removed, content = await self._being_removed(), self._committer.content
+        if not listed and not is_among(folder, removed):
+            return folder
+        return await content.unused_folder(folder, self._committer.identity.agent_id, removed)
+
+    async def _being_removed(self) -> set[str]:
+        return await names_being_removed(self._committer.store)
 
     async def _fingerprint(self, held: HeldCheckpoint) -> list[PlannedFile]:
         """The first pass."""

@@ -204,16 +204,16 @@ async def test_an_upload_avoids_a_removal_that_began_before_its_check(rig):
     removing = None
     async with rig.running() as pipeline:
         committer = pipeline._dependencies.uploader._committer
-        find_existing = committer.find_existing
+        find = committer.content.find
 
         async def meanwhile(name, folder):
             nonlocal removing
             if removing is None:
                 removing = asyncio.create_task(GarbageCollector(committer.reader).remove(1))
                 await rig.until(lambda: steps(rig) == [2])
-            return await find_existing(name, folder)
+            return await find(name, folder)
 
-        committer.find_existing = meanwhile
+        committer.content.find = meanwhile
         commit = pipeline._dependencies.committer.commit
 
         async def later(*args, **options):

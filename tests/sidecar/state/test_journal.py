@@ -42,6 +42,7 @@ def test_a_journal_of_an_earlier_version_is_read_and_written_with_the_same_names
         "began_ns",
         "code_changes",
         "confirming",
+        "damaged",
         "dataset_changes",
         "datasets",
         "doubtful",

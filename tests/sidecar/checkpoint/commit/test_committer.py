@@ -5,7 +5,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from podferry.contract.destination.commit import decode_commit, encode_commit
-from podferry.contract.errors import AccessDenied, Fenced, NotFound, Superseded, Unavailable
+from podferry.contract.errors import AccessDenied, Fenced, Superseded, Unavailable
 from podferry.storage.memory.store import Fault
 from podferry.storage.store import WriteMode
 from tests.support.commits import COMMITS, LOST, numbers, put, ranked
@@ -76,22 +76,6 @@ async def test_a_refusal_is_not_retried(rig):
     with pytest.raises(AccessDenied):
         await put(rig.committer(), 1)
     assert sum("/commits/" in name for call, name in rig.content.calls if call == "write") == 1
-
-
-async def test_the_same_content_is_found_among_earlier_commits(rig):
-    commit = await put(rig.committer(), 1)
-    assert await rig.committer("two").find_existing(commit.name, commit.checkpoint) == commit
-    assert await rig.committer("two").find_existing("e1", "e1-ff") is None
-    await rig.store.write("run/e9-00/w", b"never committed")
-    assert await rig.committer("two").find_existing("e9", "e9-00") is None
-
-
-async def test_a_commit_whose_data_was_removed_does_not_count(rig):
-    commit = await put(rig.committer(), 1)
-    rig.content.objects.pop(f"base/run/{commit.checkpoint}/w")
-    assert await rig.committer("two").find_existing(commit.name, commit.checkpoint) is None
-    with pytest.raises(NotFound):
-        await rig.store.read(f"run/{commit.checkpoint}/w")
 
 
 @pytest.mark.parametrize("order", [{"reserve": 2}, {"below": 4}])

@@ -16,7 +16,9 @@ from podferry.contract.errors import NotFound, Refused
 from podferry.sidecar.checkpoint.pipeline import restore_plan
 from podferry.sidecar.checkpoint.pipeline.restore_plan import Restored
 from podferry.sidecar.staging.volume_capacity import Capacity
+from podferry.sidecar.state.durations import Durations
 from tests.support.checkpoint_job import life
+from tests.support.patience import PATIENCE
 
 
 async def test_a_pod_resumes_from_the_previous_pods_newest_checkpoint(any_rig, work):
@@ -117,6 +119,23 @@ async def test_a_restarted_worker_still_knows_what_was_passed_over(any_rig, work
     assert again._status.passed_over == first._status.passed_over != []
     assert again._status.passed_over_count == 1
     assert first.summary().splitlines()[0] == again.summary()
+
+
+async def test_what_was_found_damaged_is_not_referenced_by_a_restarted_worker_either(any_rig, work):
+    await life(work(), any_rig, "epoch-1.bin")
+    empty(any_rig)
+    (file,) = any_rig.store.commits()[0].files
+    any_rig.store.check = lambda before: None  # here it is the test that breaks a commit
+    any_rig.content.objects[f"base/run/{file.object}"] = bytes(file.size)
+    first = work()
+    assert await life(first, any_rig) is None
+    again = work()
+    pipeline = await again.start(Durations())
+    async with any_rig.running(pipeline=pipeline):
+        any_rig.write("epoch-1.bin", b"epoch-1.bin" * 2000)
+        assert (await pipeline.flush(PATIENCE, final=True, succeeded=True)).durable
+    newest = any_rig.store.commits()[-1]
+    assert any_rig.store.bytes_of(newest) == {"epoch-1.bin": b"epoch-1.bin" * 2000}
 
 
 def test_nothing_passed_over_needs_no_words():

@@ -66,6 +66,21 @@ async def test_a_flipped_byte_restores_nothing(store, commit, directories, name,
     assert held(directories[0]) == {}
 
 
+@pytest.mark.parametrize("name", ["", "many"])
+async def test_it_knows_which_objects_are_the_committed_ones(store, commit, directories, name):
+    downloader = CommitDownloader(LineageStore(store, "run"), settings=SMALL)
+    if name:
+        damage(store, name, 0)
+        with pytest.raises(Corrupt):
+            await downloader.download(commit, *directories)
+    else:
+        await downloader.download(commit, *directories)
+    objects = {file.object for file in commit.files}
+    damaged = {one for one in objects if name and one.endswith(name)}
+    assert downloader.verified <= objects - damaged
+    assert bool(name) or downloader.verified == objects
+
+
 @pytest.mark.parametrize("name", ["one", "many"])
 async def test_one_corrupted_response_costs_one_range(store, commit, directories, name):
     store.faults.append(Fault("read", f"*{name}", skip=4 * (name == "many"), corrupt=17))

@@ -126,6 +126,20 @@ async def test_damage_falls_back_to_the_previous_checkpoint_and_is_logged(rig, r
     assert not (target / "last.bin").exists()
 
 
+async def test_damaged_objects_are_listed_and_those_that_were_verified_are_not(rig, target, tmp_path):
+    commits, unharmed = rig.store.commits(), key(rig, "epoch-1.bin")
+    shared = msgspec.structs.replace(commits[0].files[0], name="frozen.bin")
+    newest = msgspec.structs.replace(commits[2], files=(shared, *commits[2].files))
+    rig.content.objects[f"base/run/{commit_name(3)}"] = encode_commit(newest)
+    flipped(rig.content.objects, key(rig, "last.bin"))
+    DAMAGES["missing"](rig.content.objects, key(rig, "epoch-2/a.bin"))
+    reader = CommitReader(LineageStore(MemoryStore(parse_uri("memory://rig/base"), rig.content), "run"))
+    found = await restore(RestoreSource(reader), target, tmp_path / "staging")
+    assert found.commit.name == "epoch-1"
+    assert unharmed == f"base/run/{shared.object}"
+    assert found.damaged == {newest.files[1].object}
+
+
 async def test_one_damaged_response_costs_no_checkpoint(rig, run_restore):
     rig.faults.append(Fault("read", "*last.bin", corrupt=3))
     assert await run_restore() == "last"

@@ -67,3 +67,18 @@ async def test_commits_that_cannot_be_read_are_not_referenced(rig, uploader, lin
     rig.faults.append(Fault("read", "*/commits/*", error=error, times=9))
     result = await rig.uploader("two").send(link("e-2"))
     assert (result.sent, result.referenced) == (3000, 0)
+
+
+async def test_what_is_known_to_be_damaged_is_not_referenced(rig, uploader, link):
+    rig.write("e-1/frozen", b"f" * 3000)
+    rig.write("e-1/head", b"1" * 3000)
+    first = await uploader.upload(link("e-1"))
+    uploader._committer.content.damaged = {f"{first.checkpoint}/e-1/frozen"}
+    rig.write("e-2/frozen", b"f" * 3000)
+    rig.write("e-2/head", b"1" * 3000)
+    commit = await uploader.upload(link("e-2"))
+    assert [file.object for file in commit.files] == [
+        f"{commit.checkpoint}/e-2/frozen",
+        f"{first.checkpoint}/e-1/head",
+    ]
+    assert not await uploader._dedup.exists(f"{first.checkpoint}/e-1/frozen", 3000)

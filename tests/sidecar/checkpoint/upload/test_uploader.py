@@ -90,9 +90,22 @@ async def test_content_whose_objects_are_gone_is_sent_again(rig, uploader, link)
     rig.write("s/w", b"1")
     first = await uploader.upload(link("s"))
     del rig.content.objects[f"base/run/{first.checkpoint}/s/w"]
+    rig.store.check = lambda before: None  # here it is the test that breaks a commit
     second = await uploader.upload(link("s"))
-    assert second.checkpoint == first.checkpoint
+    assert second.checkpoint == f"{first.checkpoint}-one", "what a commit lists may be removed with it"
     assert rig.store.bytes_of(second) == {"s/w": b"1"}
+
+
+async def test_content_whose_object_is_damaged_is_sent_again(rig, uploader, link):
+    rig.store.check = lambda before: None  # here it is the test that breaks a commit
+    rig.write("s/w", b"1" * 3000)
+    first = await uploader.upload(link("s"))
+    rig.content.objects[f"base/run/{first.checkpoint}/s/w"] = damaged = b"1" * 2999 + b"2"
+    uploader._committer.content.damaged = {f"{first.checkpoint}/s/w"}
+    second = await uploader.upload(link("s"))
+    assert (second.sequence, rig.store.bytes_of(second)) == (2, {"s/w": b"1" * 3000})
+    assert rig.store.bytes_of(first) == {"s/w": damaged}, "no object that a commit lists is replaced"
+    assert await uploader.upload(link("s")) == second
 
 
 async def test_a_temporary_failure_is_tried_again(rig, way, link):
