@@ -93,6 +93,8 @@ class CheckpointRecord(msgspec.Struct):
         passed_over_count: How many there are.
         leftovers: Where leftovers of an earlier run were moved to, before training started.
         damaged: Objects at the destination that the restore found damaged: no commit may refer to them.
+        abandoned: The first and the last sequence of the commits that this run left behind when it began, if
+            any; the first is that of the one it resumed from.
         sequences: The commit's sequence of each hold, by the hold's number: a checkpoint between two of them
             must get a sequence between theirs.
         unsettled: Numbers of holds whose commit was tried while older ones wait, and it is not known yet
@@ -115,6 +117,7 @@ class CheckpointRecord(msgspec.Struct):
     passed_over_count: int = 0
     leftovers: list[str] = []
     damaged: list[str] = []
+    abandoned: tuple[int, int] | None = None
     sequences: dict[int, int] = field(default_factory=dict, name="placed")
     unsettled: list[int] = []
     published: dict[str, PublishedPart] = field(default_factory=dict, name="offered")

@@ -1,6 +1,8 @@
 """Finds the commit that already has the content of a checkpoint: it need not be committed again.
 
-Otherwise an agent that starts over a directory of old checkpoints would commit them after newer ones.
+Otherwise an agent that starts over a directory of old checkpoints would commit them after newer ones. But a
+run that has left commits behind, since it started from the beginning or resumed from an earlier one, has to
+make its newest checkpoint the newest of all, even if it repeats one of theirs.
 
 A commit that does not stand for the content keeps its folder all the same: what a commit lists is never
 written again, damaged or not, and a removal of that commit would take what is written there.
@@ -35,26 +37,33 @@ class CommittedContent:
     Attributes:
         damaged: Objects that this agent's restore found damaged, or could not verify of a damaged commit:
             nothing that it commits may refer to them.
+        abandoned: The sequences of the commits that its run left behind, and of the one that it resumed from:
+            one of them stands for what the run saves only while it is the newest of all.
+        began_ns: What changed before that was there before the run, in nanoseconds since the epoch.
     """
 
     def __init__(self, reader: CommitReader) -> None:
         self.damaged: Collection[str] = frozenset()
+        self.abandoned, self.began_ns = range(0), 0
         self._reader = reader
         self._folders: set[str] | None = None
 
-    async def find(self, name: str, folder: str) -> SameContent:
+    async def find(self, name: str, folder: str, changed_ns: int) -> SameContent:
         """Find the newest commit of the checkpoint `name` with the content that `folder` is named by.
 
         If another version of the name was committed since, the trainer has returned to this one, now newest.
+        `changed_ns` is its last change.
         """
         if not any(_is_for(one, folder) for one in await self._all_folders()):
             return SameContent()
-        replaced = False
+        abandoned, outdated = self.abandoned if changed_ns > self.began_ns else range(0), False
+        newest = True
         async for commit in self._reader.newest_first():
             if commit.name == name and _is_for(commit.checkpoint, folder):
-                stands = not replaced and await self._is_intact(commit)
+                outdated = outdated or (commit.sequence in abandoned and not newest)
+                stands = not outdated and await self._is_intact(commit)
                 return SameContent(commit if stands else None, listed=True)
-            replaced = replaced or commit.name == name
+            newest, outdated = False, outdated or commit.name == name
         return SameContent()
 
     async def unused_folder(self, folder: str, agent_id: str, removed: Collection[str]) -> str:

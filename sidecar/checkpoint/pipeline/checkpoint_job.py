@@ -88,11 +88,8 @@ class CheckpointJob:
         self._before = ""
         self._watch: Watch | None = None
         self._history: CommitHistory | None = None
-        record = journal.checkpoints
-        passed_over = tuple(record.passed_over), record.passed_over_count
         changes = self._provenance.changes, self._provenance.code_changes
-        known = tuple(record.leftovers), *changes
-        self._restored = Restored(record.restored, {}, *passed_over, *known, damaged=tuple(record.damaged))
+        self._restored = Restored.recorded(journal.checkpoints, *changes)
         self._status = CheckpointStatus(uri=spec.uri, path=spec.path, lineage=lineage)
         self._restored.show(self._status)
         state.status.checkpoints = self._status
@@ -179,6 +176,7 @@ class CheckpointJob:
         before_training = self._journal.agent.gate is None
         newest = await self._newest_commit(destination.committer.reader) if before_training else None
         dependencies, tuning = self._dependencies(destination, durations), self._config.tuning.checkpoint
+        self._restored = self._restored.after(newest) if newest is not None else self._restored
         given = dependencies, self._state, self._status, tuning, self._spec.keep_local
         pipeline = CheckpointPipeline(*given, read_only=self._spec.read_only)
         pipeline.mark_restored(self._restored)

@@ -34,6 +34,7 @@ from podferry.sidecar.checkpoint.pipeline.older_candidates import older_than
 from podferry.sidecar.checkpoint.pipeline.restore_plan import Restored
 from podferry.sidecar.checkpoint.pipeline.rival_report import RivalReport
 from podferry.sidecar.checkpoint.pipeline.suspect_files import SuspectFiles
+from podferry.sidecar.checkpoint.pipeline.unusable_content import exclude
 from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
 from podferry.sidecar.checkpoint.pipeline.upload_worker import UploadWorker
 from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
@@ -102,9 +103,8 @@ class CheckpointPipeline:
     def mark_restored(self, found: Restored) -> None:
         """Record the restored files as they are now, which need no upload, and what the restore found."""
         present = scan_checkpoints(self._detector.root)[1]
-        passed_over = found.passed_over, found.passed_over_count
-        self._registry.pass_over(*passed_over, found.leftovers, found.damaged)
-        self._dependencies.committer.content.damaged = frozenset(found.damaged)
+        exclude(self._dependencies, self._registry, found)
+        self._registry.pass_over(found.passed_over, found.passed_over_count, found.leftovers)
         self._registry.restore(present.values(), found.fingerprints, found.status)
         for name in self._registry.durable().keys() & present.keys() if found.fingerprints else ():
             self._recheck.suspects.trust(present[name])

@@ -21,6 +21,7 @@ from podferry.sidecar.checkpoint.restore.downloader import bytes_to_restore
 from podferry.sidecar.checkpoint.restore.leftovers import Leftovers
 from podferry.sidecar.checkpoint.restore.restore import RestoreOutcome, restore, restored_status
 from podferry.sidecar.staging.volume_capacity import measure
+from podferry.sidecar.state.journal import CheckpointRecord
 
 log = structlog.get_logger(__name__)
 
@@ -43,6 +44,8 @@ class Restored:
         code_changes: How the training's code differs from the one that wrote it.
         similar: If nothing was found: the lineages of the same program.
         damaged: Objects of the own lineage that this agent found damaged: nothing may refer to them.
+        resumed: The sequence of the checkpoint, if it is of the own lineage; 0 for none.
+        abandoned: The sequences from that one to the newest that training does not continue, if any.
     """
 
     status: RestoredStatus | None = None
@@ -54,6 +57,29 @@ class Restored:
     code_changes: tuple[str, ...] = ()
     similar: tuple[str, ...] = ()
     damaged: tuple[str, ...] = ()
+    resumed: int = 0
+    abandoned: tuple[int, int] | None = None
+
+    @classmethod
+    def recorded(
+        cls, record: CheckpointRecord, dataset_changes: tuple[str, ...], code_changes: tuple[str, ...]
+    ) -> Restored:
+        """What an earlier worker of this agent found."""
+        return cls(
+            record.restored,
+            passed_over=tuple(record.passed_over),
+            passed_over_count=record.passed_over_count,
+            leftovers=tuple(record.leftovers),
+            dataset_changes=dataset_changes,
+            code_changes=code_changes,
+            damaged=tuple(record.damaged),
+            abandoned=record.abandoned,
+        )
+
+    def after(self, newest: Commit) -> Restored:
+        """The same, with what is abandoned if this is the newest commit when training begins."""
+        left = self.resumed < newest.sequence
+        return replace(self, abandoned=(self.resumed, newest.sequence) if left else None)
 
     def summary(self) -> str:
         """One line for people."""
@@ -155,7 +181,8 @@ class RestorePlan:
         if outcome.commit is None or not own:
             return found
         changes, code = guard.describe_changes(outcome.commit), guard.describe_code(outcome.commit)
-        return replace(found, dataset_changes=changes, code_changes=code)
+        resumed = outcome.commit.sequence
+        return replace(found, dataset_changes=changes, code_changes=code, resumed=resumed)
 
 
 def _restored(outcome: RestoreOutcome) -> Restored:

@@ -198,19 +198,17 @@ class VersionRegistry:
         self._record.restored = self._status.restored = restored
         self._save()
 
-    def pass_over(
-        self,
-        passed_over: Iterable[PassedOver],
-        count: int,
-        leftovers: Iterable[str] = (),
-        damaged: Iterable[str] = (),
-    ) -> None:
+    def pass_over(self, passed_over: Iterable[PassedOver], count: int, leftovers: Iterable[str] = ()) -> None:
         """Record the newest of the `count` commits that training does not resume from; `restore` saves it.
 
-        `leftovers`: where an earlier run's were moved to; `damaged`: objects that no commit may refer to.
+        `leftovers`: where an earlier run's were moved to.
         """
         self._record.passed_over, self._record.passed_over_count = list(passed_over), count
-        self._record.leftovers, self._record.damaged = list(leftovers), list(damaged)
+        self._record.leftovers = list(leftovers)
+
+    def exclude(self, damaged: Iterable[str], abandoned: tuple[int, int] | None) -> None:
+        """Record what at the destination this run does not build on; `restore` saves it."""
+        self._record.damaged, self._record.abandoned = list(damaged), abandoned
 
     def ignore(self, found: Iterable[Candidate]) -> None:
         """Ignore what was in the directory before this agent, as long as it stays as it is."""

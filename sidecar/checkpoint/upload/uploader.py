@@ -15,7 +15,7 @@ import structlog
 
 from podferry.contract.destination.commit import Commit, CommittedFile, checkpoint_folder
 from podferry.contract.errors import Changed, FerryError
-from podferry.sidecar.checkpoint.commit.committed_content import is_among
+from podferry.sidecar.checkpoint.commit.committed_content import SameContent, is_among
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.tombstone_reader import names_being_removed
 from podferry.sidecar.checkpoint.upload.dedup import DedupIndex
@@ -142,19 +142,24 @@ class Uploader:
 
         Commits are read before tombstones: `podferry.sidecar.checkpoint.commit.garbage_collector` says why.
         """
-        name, found = held.candidate.name, self._journals.load(held.number)
+        found = self._journals.load(held.number)
         if found is not None and found.plan.matches(held):
-            existing = (await self._committer.content.find(name, found.plan.folder)).commit
+            existing = (await self._same_content(held, found.plan.folder)).commit
             if existing is not None or not is_among(found.plan.folder, await self._being_removed()):
                 return found, existing
         if found is not None:
             await self._abort(found)
         files = await self._fingerprint(held)
-        folder = checkpoint_folder(name, [(file.name, file.size, file.xxh128) for file in files])
-        same = await self._committer.content.find(name, folder)
+        content = [(file.name, file.size, file.xxh128) for file in files]
+        folder = checkpoint_folder(held.candidate.name, content)
+        same = await self._same_content(held, folder)
         if same.commit is None:
             folder = await self._folder(folder, listed=same.listed)
         return self._journals.create(held.number, UploadPlan(folder, tuple(files))), same.commit
+
+    async def _same_content(self, held: HeldCheckpoint, folder: str) -> SameContent:
+        candidate = held.candidate
+        return await self._committer.content.find(candidate.name, folder, candidate.changed_ns)
 
     async def _folder(self, folder: str, *, listed: bool) -> str:
         """Where to upload what belongs in `folder`: elsewhere if a commit lists it or it is being removed."""

@@ -206,12 +206,12 @@ async def test_an_upload_avoids_a_removal_that_began_before_its_check(rig):
         committer = pipeline._dependencies.uploader._committer
         find = committer.content.find
 
-        async def meanwhile(name, folder):
+        async def meanwhile(*content):
             nonlocal removing
             if removing is None:
                 removing = asyncio.create_task(GarbageCollector(committer.reader).remove(1))
                 await rig.until(lambda: steps(rig) == [2])
-            return await find(name, folder)
+            return await find(*content)
 
         committer.content.find = meanwhile
         commit = pipeline._dependencies.committer.commit

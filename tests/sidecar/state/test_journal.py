@@ -39,6 +39,7 @@ def test_a_journal_of_an_earlier_version_is_read_and_written_with_the_same_names
     written = msgspec.json.decode((tmp_path / "journal.json").read_bytes())
     old = msgspec.json.decode(OLD_DOCUMENT)
     new = {
+        "abandoned",
         "began_ns",
         "code_changes",
         "confirming",

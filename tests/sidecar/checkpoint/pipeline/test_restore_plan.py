@@ -138,5 +138,33 @@ async def test_what_was_found_damaged_is_not_referenced_by_a_restarted_worker_ei
     assert any_rig.store.bytes_of(newest) == {"epoch-1.bin": b"epoch-1.bin" * 2000}
 
 
+async def test_a_run_that_starts_over_commits_what_an_abandoned_one_has_committed(any_rig, work):
+    await two_checkpoints(any_rig, work)
+    made = work(restore="never")
+    await life(made, any_rig, "epoch-1.bin")
+    newest = any_rig.store.commits()[-1]
+    assert (newest.name, newest.sequence) == ("epoch-1", 3)
+    assert (made._restored.abandoned, made._restored.resumed) == ((0, 2), 0)
+    assert await any_rig.restored() == ("epoch-1", {"epoch-1.bin": b"epoch-1.bin" * 2000})
+    # Its worker restarts, or another pod continues it: what is committed is found.
+    for start in ("worker", "pod"):
+        for path in any_rig.root.iterdir():
+            path.unlink()
+        if start == "pod":
+            empty(any_rig)
+            await life(work(), any_rig, "epoch-1.bin")
+        else:
+            await life(work(restore="never"), any_rig, "epoch-1.bin")
+        assert len(any_rig.store.commits()) == 3
+
+
+async def test_a_run_that_resumes_from_the_newest_abandons_nothing(any_rig, work):
+    await two_checkpoints(any_rig, work)
+    made = work()
+    await life(made, any_rig, "epoch-1.bin")
+    assert (made._restored.abandoned, made._restored.resumed) == (None, 2)
+    assert len(any_rig.store.commits()) == 2
+
+
 def test_nothing_passed_over_needs_no_words():
     assert Restored().summary() == "training starts from the beginning"
