@@ -108,6 +108,18 @@ async def test_content_whose_object_is_damaged_is_sent_again(rig, uploader, link
     assert await uploader.upload(link("s")) == second
 
 
+async def test_a_removal_that_begins_during_an_upload_takes_nothing_of_it(rig, uploader, link):
+    """The trainer returns to a version whose first commit is removed meanwhile."""
+    for data in (b"1", b"2"):
+        rig.replace("last.bin", data * 2000)
+        await uploader.upload(link("last"))
+    rig.replace("last.bin", b"1" * 2000)
+    result = await uploader.send(link("last"))
+    assert [commit.sequence for commit in (await rig.collector().remove(1)).commits] == [1]
+    commit = await uploader._committer.commit("last", result.folder, result.files)
+    assert rig.store.bytes_of(commit) == {"last.bin": b"1" * 2000}
+
+
 async def test_a_temporary_failure_is_tried_again(rig, way, link):
     rig.write("s/small", b"1")
     rig.write("s/w", b"1" * 3000)
