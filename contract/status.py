@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
 
+from podferry.contract.destination.kind import Kind, of_main_kind
 from podferry.contract.errors import Problem
 
 
@@ -114,7 +116,7 @@ class RestoredStatus(msgspec.Struct, frozen=True):
 class DurableCheckpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     """One checkpoint that this agent made durable. Times are Unix times in seconds.
 
-    `doubts` says why it may be incomplete; a sure one has none.
+    `doubts` says why it may be incomplete; a sure one has none. `kind` is what it is made of.
     """
 
     name: str
@@ -124,6 +126,13 @@ class DurableCheckpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     completed_at: float
     durable_at: float
     doubts: tuple[str, ...] = ()
+    kind: Kind = Kind.STATE
+
+
+def newest_durable(durable: Sequence[DurableCheckpoint]) -> DurableCheckpoint | None:
+    """The newest of the main kind; `durable` is sorted, oldest first."""
+    main = of_main_kind(durable)
+    return main[-1] if main else None
 
 
 class PassedOver(msgspec.Struct, frozen=True):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from podferry.cli.options.store_options import store_at
 from podferry.contract.destination.commit import Commit
+from podferry.contract.destination.kind import Kind, of_main_kind
 from podferry.contract.errors import FerryError, InvalidSpec, NotFound, PermanentError, Problem
 from podferry.contract.quantity import count_of
 from podferry.contract.suggest import did_you_mean
@@ -16,6 +17,7 @@ from podferry.contract.uri import Uri
 from podferry.sidecar.checkpoint.commit.commit_history import LOOK_BACK
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader, committed_lineages
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
+from podferry.sidecar.checkpoint.commit.main_kind import newest_main
 from podferry.sidecar.checkpoint.restore.choice import LATEST, RestoreSource
 from podferry.sidecar.runtime.concurrency import for_each_limited
 from podferry.storage.listing.suggestions import suggested_prefixes
@@ -84,8 +86,9 @@ class LineageHistory:
 
     @property
     def newest(self) -> Commit | None:
-        """The newest commit, or None if it is not readable."""
-        return next((commit for commit in self.commits if commit.sequence == self.sequences[-1]), None)
+        """The newest commit of the main kind, or None if the newest of all is not readable."""
+        known = any(commit.sequence == self.sequences[-1] for commit in self.commits)
+        return of_main_kind(self.commits)[0] if known else None
 
     @property
     def all_problems(self) -> list[Problem]:
@@ -95,7 +98,7 @@ class LineageHistory:
     def find(self, wanted: str | None) -> Commit:
         """Return the newest commit with that checkpoint name, folder or file.
 
-        None and `latest` are the newest of all, whether it is sure or doubtful.
+        None and `latest` are the newest of the main kind, whether it is sure or doubtful.
 
         Raises:
             NotFound: There is no such checkpoint; the error suggests the nearest name.
@@ -145,7 +148,19 @@ async def select_lineages(
 
 
 async def read_history(reader: CommitReader, limit: int | None = None) -> LineageHistory:
-    """Read the commits of a lineage, at most the `limit` newest, with their effective confidence."""
+    """Read the commits of a lineage with their effective confidence.
+
+    With a `limit` at most so many, the newest, and the newest of the main kind if it is none of these.
+    """
+    found = await _read_history(reader, limit)
+    if limit is None or found.newest is None or found.newest.kind is Kind.STATE:
+        return found
+    main = await newest_main((await reader.history()).newest_first())
+    known = main is None or any(commit.sequence == main.sequence for commit in found.commits)
+    return found if known or main is None else replace(found, commits=(*found.commits, main))
+
+
+async def _read_history(reader: CommitReader, limit: int | None) -> LineageHistory:
     confirmed, sequences = await asyncio.gather(reader.confirmed(), reader.sequences())
     wanted = sequences[-limit:] if limit else sequences
     commits, problems = await _read_commits(reader, wanted)

@@ -38,7 +38,7 @@ class CommitVerdict:
     Attributes:
         lineage: Its lineage.
         sequence: Its number.
-        newest: Whether it is the newest commit of its lineage.
+        newest: Whether it is the newest commit that `restore` takes: of the main kind of its lineage.
         commit: The commit, or None if it is not readable.
         problems: What is missing or damaged; empty for an intact commit.
     """
@@ -148,9 +148,9 @@ async def _still_listed(
 def _read_verdicts(history: LineageHistory) -> Iterator[CommitVerdict]:
     """The commits of a lineage, newest first, each with the problems met reading it."""
     commits = {commit.sequence: commit for commit in history.commits}
+    newest = history.newest.sequence if history.newest is not None else history.sequences[-1]
     for number in reversed(history.sequences):
-        newest = number == history.sequences[-1]
-        verdict = CommitVerdict(history.lineage, number, newest, commits.get(number), ())
+        verdict = CommitVerdict(history.lineage, number, number == newest, commits.get(number), ())
         yield verdict.with_problems(history.problems.get(number, ()))
 
 

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 
 from podferry.components.reports.document import Document, Table
 from podferry.contract.quantity import count_of, format_bytes
-from podferry.contract.status import CheckpointStatus, DatasetStatus, DurableCheckpoint, Status
+from podferry.contract.status import (
+    CheckpointStatus,
+    DatasetStatus,
+    DurableCheckpoint,
+    Status,
+    newest_durable,
+)
 
 DATASETS = ("dataset", "files", "size", "kept", "seconds", "rate", "each further read of the store")
 FURTHER = (
@@ -82,4 +88,5 @@ def _verdict(saved: CheckpointStatus | None) -> str:
 def _good(saved: CheckpointStatus | None) -> bool | None:
     if saved is None or not (saved.durable_count or saved.pending):
         return None
-    return not saved.pending and not any(one.doubts for one in saved.durable[-1:])
+    last = newest_durable(saved.durable)
+    return not saved.pending and not (last is not None and last.doubts)

@@ -30,8 +30,10 @@ from enum import StrEnum
 import msgspec
 
 from podferry.contract.code_version import CodeVersion
+from podferry.contract.destination.kind import Kind, kind_of
 from podferry.contract.destination.private_names import PRIVATE
 from podferry.contract.destination.provenance import DatasetVersion, RunOrigin
+from podferry.contract.destination.series import NUMBER
 from podferry.contract.errors import Corrupt
 from podferry.contract.file_names import clashes, name_problem
 from podferry.contract.versioned_json import decode_checksummed, encode_checksummed
@@ -40,7 +42,6 @@ FORMAT, DOUBTFUL_FORMAT = 1, 2
 COMMITS = f"{PRIVATE}/commits"
 LATEST = f"{PRIVATE}/latest.json"
 SEQUENCE = re.compile(r"(\d{12})\.json")
-NUMBER = re.compile(r"\d+")
 HASH_DIGITS = 12
 """Hexadecimal digits of the content hash in a checkpoint's folder: 48 bits distinguish its versions."""
 
@@ -157,6 +158,11 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
     def bytes(self) -> int:
         """Sum of the sizes."""
         return sum(file.size for file in self.files)
+
+    @property
+    def kind(self) -> Kind:
+        """What it is made of, by its files' names, so that commits of earlier versions have a kind, too."""
+        return kind_of(file.name for file in self.files)
 
 
 def commit_name(sequence: int) -> str:

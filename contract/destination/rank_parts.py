@@ -19,8 +19,9 @@ from operator import itemgetter
 
 import msgspec
 
-from podferry.contract.destination.commit import NUMBER, CommittedFile, Doubt, checkpoint_folder
+from podferry.contract.destination.commit import CommittedFile, Doubt, checkpoint_folder
 from podferry.contract.destination.private_names import PRIVATE
+from podferry.contract.destination.series import NUMBER
 from podferry.contract.errors import Corrupt
 from podferry.contract.file_names import clashes, name_problem
 from podferry.contract.versioned_json import decode_checksummed, document_decoder

@@ -1,11 +1,18 @@
-"""Names of one series differ only in digits: `step-100` and `step-200`, or the shards of one save. Pure."""
+"""Words in names, and series: names that differ only in digits, such as `step-1` and `step-2`. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 
-from podferry.contract.destination.commit import NUMBER
+NUMBER = re.compile(r"\d+")
+WORD, LONE_CAPITAL = re.compile(r"[a-z]+"), re.compile(r"(?<=[a-z])[A-Z](?![A-Za-z])")
+
+
+def words_of(name: str) -> list[str]:
+    """The words in a name, in small letters. A last capital is one, too: `netG` is `net` and `g`."""
+    return WORD.findall(LONE_CAPITAL.sub(r" \g<0>", name).lower())
 
 
 def series_of(name: str) -> str:

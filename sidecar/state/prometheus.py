@@ -17,6 +17,7 @@ from podferry.contract.status import (
     DurableCheckpoint,
     OutputStatus,
     Status,
+    newest_durable,
 )
 from podferry.sidecar.state.durations import DURABLE_BUCKETS, Durations
 from podferry.sidecar.state.transfer_counters import FIRST_BYTE_BUCKETS
@@ -150,8 +151,9 @@ def _checkpoints(status: CheckpointStatus, now: float) -> Iterator[Metric]:
     text = "Age of the oldest complete checkpoint that is not durable yet"
     age = max(now - status.pending_since, 0.0) if status.pending_since is not None else 0.0
     yield GAUGE("podferry_checkpoint_backlog_age_seconds", text, age)
-    if status.durable:
-        yield from _last_durable(status.durable[-1])
+    last = newest_durable(status.durable)
+    if last is not None:
+        yield from _last_durable(last)
 
 
 def _last_durable(last: DurableCheckpoint) -> Iterator[Metric]:

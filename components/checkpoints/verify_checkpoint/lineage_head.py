@@ -10,6 +10,7 @@ from podferry.contract.errors import Corrupt, FormatTooNew, NotFound, Problem
 from podferry.sidecar.checkpoint.commit.agent_identity import ANNOUNCEMENT, decode_announcement
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
+from podferry.sidecar.checkpoint.commit.main_kind import newest_main
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class LineageHead:
     Attributes:
         store: The lineage at the destination.
         run: The run whose agent last started there, or None.
-        commit: The newest commit; None if there is none, or if it is not readable.
+        commit: The newest commit of the main kind; None if there is none, or if it is not readable.
         problem: Why the commit is not readable.
     """
 
@@ -66,12 +67,12 @@ async def read_head(store: LineageStore) -> LineageHead:
 
 
 async def _newest_commit(reader: CommitReader) -> Commit | None:
-    """The newest commit with its effective confidence, or None; raises why it cannot be read."""
+    """The newest commit of the main kind, rated, or None; raises why the newest of all cannot be read."""
     history = await reader.history()
     newest = await anext(history.newest_first(), None)
     if newest is None or newest.sequence != history.newest:
         return await reader.read(history.newest) if history.numbers else None
-    return newest
+    return await newest_main(history.newest_first())
 
 
 async def _last_run(store: LineageStore) -> str | None:

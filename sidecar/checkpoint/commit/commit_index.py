@@ -15,6 +15,7 @@ import msgspec
 
 from podferry.contract.destination.commit import Commit, CommittedFile
 from podferry.contract.destination.confidence import confirmation_name
+from podferry.contract.destination.kind import Kind
 from podferry.contract.destination.series import series_of
 from podferry.contract.destination.tombstones import listed_objects
 from podferry.contract.errors import NotFound, Unavailable
@@ -29,9 +30,10 @@ CONCURRENT_READS = 16
 
 @dataclass(frozen=True, slots=True)
 class IndexedCommit:
-    """What is kept of a commit: the record without its files, and the hashes of its objects' names."""
+    """What is kept of a commit: the record without its files, its kind, hashes of its objects' names."""
 
     record: Commit
+    kind: Kind
     objects: array[int]
 
 
@@ -46,7 +48,7 @@ class CommitIndex:
     def add(self, commit: Commit) -> None:
         """Take over a commit that the caller has read or created."""
         hashes = array("q", sorted({hash(name) for name in listed_objects([commit])}))
-        self._known[commit.sequence] = IndexedCommit(_without_objects(commit), hashes)
+        self._known[commit.sequence] = IndexedCommit(_without_objects(commit), commit.kind, hashes)
 
     async def refresh(self, more_than: int = -1) -> bool:
         """List all commits, and read those that are not known, if there are more than `more_than`.
@@ -79,6 +81,12 @@ class CommitIndex:
             commit = await self._reader.rate(record, before, self._confirmed)
             rated.append(msgspec.structs.replace(commit, files=()))
         return rated
+
+    async def by_kind(self) -> list[list[Commit]]:
+        """The same, those of each kind apart."""
+        commits = await self.commits()
+        found = ([one for one in commits if self._known[one.sequence].kind is kind] for kind in Kind)
+        return [same for same in found if same]
 
     def unlisted(self, objects: dict[str, int], removed: Collection[int] = ()) -> dict[str, int]:
         """Those of `objects`, names and bytes, that no commit lists except the `removed` ones, by number."""

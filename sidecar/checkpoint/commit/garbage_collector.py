@@ -77,22 +77,21 @@ class GarbageCollector:
         self._newest = commit
 
     async def plan(self, keep: int, protected: Collection[str] = (), most: int | None = None) -> RemovalPlan:
-        """What `remove` would remove now. Reads nothing if there are no more than `keep` commits.
+        """What `remove` would remove now, oldest first. Reads nothing if there are at most `keep` commits.
 
         Raises `Corrupt` or `FormatTooNew` if a commit cannot be read: it may list anything.
         """
         if not await self._index.refresh(more_than=keep):
             return RemovalPlan()
-        commits = [one for one in await self._index.commits() if not self._is_foreign(one)]
-        due = plan_removal(commits, await self._newest_complete(commits, keep), keep, protected)
-        removed = [commit for one in due[:most] if (commit := await self._entire(one.sequence)) is not None]
+        due = (await self._due(keep, protected))[:most]
+        removed = [commit for one in due if (commit := await self._entire(one.sequence)) is not None]
         numbers = {commit.sequence for commit in removed}
         return RemovalPlan(tuple(removed), self._index.unlisted(listed_objects(removed), numbers))
 
     async def remove(
         self, keep: int, protected: Collection[str] = (), most: int | None = None
     ) -> RemovalPlan:
-        """Remove all but the newest `keep` complete commits and the newest sure one.
+        """Remove all but the newest `keep` complete commits of each kind and the newest sure one of each.
 
         Returns what was removed.
 
@@ -159,8 +158,19 @@ class GarbageCollector:
         tombstone = Tombstone(FORMAT, self._id, planned, self._settled)
         await self.store.write(tombstone_name(self._id), encode_document(tombstone))
 
+    async def _due(self, keep: int, protected: Collection[str]) -> list[Commit]:
+        """The commits to remove, oldest first; metrics push out no checkpoint that training resumes from."""
+        due, complete = list[Commit](), set[int]()
+        for same in await self._index.by_kind():
+            commits = [one for one in same if not self._is_foreign(one)]
+            newest = await self._newest_complete(commits, keep)
+            due += plan_removal(commits, newest, keep, protected)
+            complete |= newest
+        self._complete = complete
+        return sorted(due, key=lambda commit: commit.sequence)
+
     async def _newest_complete(self, commits: list[Commit], keep: int) -> set[int]:
-        """The newest `keep` complete commits and the newest complete sure one.
+        """The newest `keep` complete commits of one kind and the newest complete sure one.
 
         The newest of all is checked each time, the others once.
         """
@@ -173,8 +183,7 @@ class GarbageCollector:
             if checked or await self._is_complete(commit.sequence):
                 found.append(commit)
                 enough, sure = decides(found, keep) if len(found) >= keep else (False, False)
-        self._complete = {commit.sequence for commit in found}
-        return self._complete
+        return {commit.sequence for commit in found}
 
     async def _is_complete(self, number: int) -> bool:
         commit = await self._entire(number)

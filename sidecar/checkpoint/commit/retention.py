@@ -25,7 +25,7 @@ class Retention:
 
     Args:
         reader: The lineage's.
-        keep: How many complete commits to keep, from 1. The newest sure one is kept, too.
+        keep: How many complete commits of each kind to keep, from 1. The newest sure one is kept, too.
         protect: Names or folders of checkpoints to keep, too, such as the one that training resumed from.
         is_foreign: Whether a commit is of another training run: it is neither removed nor counted.
     """

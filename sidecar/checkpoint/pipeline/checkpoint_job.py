@@ -20,6 +20,7 @@ from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.committer import Committer
 from podferry.sidecar.checkpoint.commit.handover import Handover
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
+from podferry.sidecar.checkpoint.commit.main_kind import newest_main
 from podferry.sidecar.checkpoint.commit.retention import Retention
 from podferry.sidecar.checkpoint.commit.rival_watch import announce
 from podferry.sidecar.checkpoint.detect.assessor import TrainerContext
@@ -205,9 +206,9 @@ class CheckpointJob:
         )
 
     async def _newest_commit(self, reader: CommitReader) -> Commit | None:
-        """The newest commit of either kind, of those that are readable."""
+        """The newest commit that training can resume from, sure or doubtful, of those that are readable."""
         history = await reader.history(self._history)
-        return await anext(history.newest_first(), None)
+        return await newest_main(history.newest_first())
 
     def _detector(self) -> Detector:
         tuning = self._config.tuning

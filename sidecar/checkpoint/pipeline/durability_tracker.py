@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from podferry.contract.errors import Fenced, FerryError, PermanentError, Problem
 from podferry.contract.http_api import Durability
-from podferry.contract.status import CheckpointStatus
+from podferry.contract.status import CheckpointStatus, newest_durable
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion
 from podferry.sidecar.checkpoint.pipeline.left_out_names import LeftOutNames
@@ -140,7 +140,7 @@ class DurabilityTracker:
             pending=tuple(sorted(left.union(lost))),
             problems=tuple(dict.fromkeys([*problems, *lost.values()])),
             hopeless=self._is_hopeless(left) or (bool(lost) and not left),
-            last=self._status.durable[-1] if self._status.durable else None,
+            last=newest_durable(self._status.durable),
         )
 
     def _problems(self, name: str) -> Iterable[Problem]:

@@ -8,7 +8,7 @@ import msgspec
 import structlog
 
 from podferry.contract.destination.commit import Commit
-from podferry.contract.status import CheckpointStatus, DurableCheckpoint
+from podferry.contract.status import CheckpointStatus, DurableCheckpoint, newest_durable
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion
 from podferry.sidecar.state.journal import CheckpointRecord
 
@@ -21,11 +21,14 @@ DURABLE_SHOWN = 50
 def bounded(durable: Iterable[DurableCheckpoint], local: Collection[str]) -> list[DurableCheckpoint]:
     """The newest of `durable`, which is sorted, and the newest of each name whose files are `local`.
 
-    The local ones decide what is evicted, and whether a restarted worker knows them.
+    The local ones decide what is evicted, and whether a restarted worker knows them. The newest that training
+    can resume from stays as well, however many metrics were written since.
     """
     found = list(durable)
     newest = {one.name: one.sequence for one in found if one.name in local}
     kept = {*newest.values(), *(one.sequence for one in found[-DURABLE_SHOWN:])}
+    if (last := newest_durable(found)) is not None:
+        kept.add(last.sequence)
     return [one for one in found if one.sequence in kept]
 
 
@@ -53,7 +56,7 @@ class DurableList:
         found = commit.name, commit.sequence, commit.step, commit.bytes
         known = {one.sequence: one for one in self._record.durable}
         self._record.durable_count += commit.sequence not in known
-        done = DurableCheckpoint(*found, version.completed_at, self._now(), doubts)
+        done = DurableCheckpoint(*found, version.completed_at, self._now(), doubts, commit.kind)
         known[commit.sequence] = done
         self._record.durable = bounded((known[sequence] for sequence in sorted(known)), local)
         self._show()
@@ -68,7 +71,7 @@ class DurableList:
         self._show()
 
     def _show(self) -> None:
-        self._status.durable = self._record.durable[-DURABLE_SHOWN:]
+        self._status.durable = bounded(self._record.durable, ())
         self._status.durable_count = self._record.durable_count
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import structlog
 
+from podferry.contract.destination.kind import by_kind
 from podferry.contract.status import DurableCheckpoint
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.pointer_files import POINTER_BYTES, POINTERS, read_links, read_small
@@ -22,11 +23,15 @@ def evictable(
     """Which of the checkpoints in the directory may be evicted, oldest first.
 
     `durable` are the newest commits of those whose present version is durable, oldest first. The newest
-    `keep` of them stay, and the newest that is sure: what follows it may turn out to be incomplete. One that
-    is named in `pointer_text`, the text of the trainer's small files, stays too.
+    `keep` of each kind stay, and the newest that is sure: what follows it may turn out to be incomplete. One
+    that is named in `pointer_text`, the text of the trainer's small files, stays too.
     """
     local = [one for one in durable if one.name in present]
-    kept = {one.name for one in [*local[-max(keep, 1) :], *[one for one in local if not one.doubts][-1:]]}
+    kept = {
+        one.name
+        for same in by_kind(local)
+        for one in [*same[-max(keep, 1) :], *[one for one in same if not one.doubts][-1:]]
+    }
     old = [one.name for one in local if one.name not in kept and one.name not in pointer_text]
     # Small ones free nothing, and a trainer's pointer of any name is one of them.
     return [present[name] for name in old if present[name].bytes > POINTER_BYTES]

@@ -1,7 +1,8 @@
 """Chooses what to restore: which lineage, and which of its commits, best first.
 
-`auto` takes the newest sure commit, `latest` the newest of either kind, a name the newest version of that
-checkpoint, whichever kind. Damaged commits are passed over in every case.
+`auto` takes the newest sure commit, `latest` the newest, sure or doubtful, both of the lineage's main kind
+(`podferry.contract.destination.kind`): nobody resumes from a plot. A name is the newest version of that
+checkpoint, whatever it is. Damaged commits are passed over in every case.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from podferry.contract.uri import Uri, parse_uri
 from podferry.sidecar.checkpoint.commit.commit_history import CommitHistory
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader, lineage_remedy
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
+from podferry.sidecar.checkpoint.commit.main_kind import main_commits
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 
@@ -76,7 +78,8 @@ class RestoreChoice:
         Raises:
             FormatTooNew: The next one was written by a later podferry.
         """
-        async for commit in self._history.newest_first():
+        commits = self._history.newest_first()
+        async for commit in commits if self._source.name is not None else main_commits(commits):
             if len(self._names) < MAX_SUGGESTED:
                 self._names[commit.name] = None
             if self._source.doubts(commit):

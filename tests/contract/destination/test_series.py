@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podferry.contract.destination.series import by_series, series_of, without_counterpart
+from podferry.contract.destination.series import by_series, series_of, without_counterpart, words_of
 
 NAMES = st.lists(st.from_regex(r"[ab][0-9]{1,2}(-[0-9]{1,2})?", fullmatch=True), unique=True)
 
@@ -34,3 +34,17 @@ def test_nothing_is_missing_of_a_subset_nor_more_than_expected(one: list[str], o
     assert without_counterpart(one, [*one, *other]) == []
     assert set(without_counterpart(one, other)) <= set(one)
     assert len(without_counterpart(one, other)) >= len(one) - len(other)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("netG_epoch_1", ["net", "g", "epoch"]),
+        ("netG_A2B", ["net", "g", "a", "b"]),
+        ("ResNet50", ["resnet"]),
+        ("G_1000", ["g"]),
+        ("10", []),
+    ],
+)
+def test_a_last_capital_is_a_word(name: str, words: list[str]) -> None:
+    assert words_of(name) == words

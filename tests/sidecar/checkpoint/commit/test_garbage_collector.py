@@ -383,3 +383,22 @@ def test_in_every_order_of_calls_each_commit_is_complete(writers, collectors, sc
             assert lineage.data <= listed | lineage.abandoned
 
     asyncio.run(run())
+
+
+async def test_each_kind_keeps_its_own_newest(lineage):
+    for number in (5, 6, 7):
+        lineage.put(number, f"m{number}/metrics.json")
+    assert [one.sequence for one in (await lineage.collector().remove(2)).commits] == [1, 2, 5]
+    assert lineage.data == {"a/frozen", "c/w", "d/w", "m6/metrics.json", "m7/metrics.json"}
+    assert [one.sequence for one in (await lineage.collector().remove(1, most=1)).commits] == [3]
+    assert [one.sequence for one in (await lineage.collector().remove(1)).commits] == [6]
+    assert lineage.sequences == [4, 7]
+
+
+async def test_the_newest_complete_one_of_each_kind_stays(lineage):
+    lineage.put(5, "m5/metrics.json")
+    lineage.put(6, "m6/metrics.json")
+    for name in ("d/w", "m6/metrics.json"):
+        lineage.objects.pop(f"base/run/{name}")
+    await lineage.collector().remove(1)
+    assert lineage.sequences == [3, 4, 5, 6]

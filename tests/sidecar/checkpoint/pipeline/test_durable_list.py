@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from podferry.contract.destination.commit import Commit, Doubt, DoubtKind
-from podferry.contract.status import CheckpointStatus
+from podferry.contract.destination.commit import Commit, CommittedFile, Doubt, DoubtKind
+from podferry.contract.status import CheckpointStatus, newest_durable
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion, VersionState
 from podferry.sidecar.checkpoint.pipeline.durable_list import DURABLE_SHOWN, DurableList
@@ -19,13 +19,20 @@ DOUBT = Doubt(DoubtKind.UNPROVEN, "another file may follow")
 
 
 def add(
-    durable: DurableList, sequence: int, name: str, *doubts: Doubt, local: set[str] = frozenset()
+    durable: DurableList,
+    sequence: int,
+    name: str,
+    *doubts: Doubt,
+    local: set[str] = frozenset(),
+    suffix: str = ".bin",
 ) -> float:
-    files = ((f"{name}.bin", FileIdentity(1, 5, 1)),)
+    files = ((f"{name}{suffix}", FileIdentity(1, 5, 1)),)
     candidate = Candidate(name, files, doubts)
     hold = HeldCheckpoint(candidate, files, Path(f"/pins/{sequence}/files"), HELD_AT, Path("/note"))
     version = CheckpointVersion(candidate, VersionState.HELD, hold)
-    commit = Commit(2 if doubts else 1, sequence, "run", name, name, None, datetime.now(UTC), (), "agent")
+    listed = (CommittedFile(f"{name}{suffix}", f"{name}{suffix}", 5, "0" * 32),)
+    made = datetime.now(UTC)
+    commit = Commit(2 if doubts else 1, sequence, "run", name, name, None, made, listed, "agent")
     return durable.add(version, commit, local)
 
 
@@ -65,3 +72,14 @@ def test_what_an_earlier_worker_committed_is_shown() -> None:
     DurableList(record, status, lambda: NOW)
     assert [one.name for one in status.durable] == ["last"]
     assert status.durable_count == 1
+
+
+def test_the_newest_state_stays_however_many_metrics_follow() -> None:
+    durable, status, _ = listed()
+    add(durable, 1, "epoch-1")
+    for sequence in range(2, DURABLE_SHOWN + 11):
+        add(durable, sequence, "metrics", suffix=".json")
+    assert len(status.durable) == DURABLE_SHOWN + 1
+    last = newest_durable(status.durable)
+    assert last is not None
+    assert last.name == "epoch-1"

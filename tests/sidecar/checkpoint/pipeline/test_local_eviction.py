@@ -1,7 +1,9 @@
 import shutil
 
+import msgspec
 import pytest
 
+from podferry.contract.destination.kind import Kind
 from podferry.contract.status import DurableCheckpoint
 from podferry.sidecar.checkpoint.detect.candidate import candidates
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
@@ -92,3 +94,10 @@ def test_what_changed_since_the_scan_is_not_evicted(tmp_path, change):
         shutil.rmtree(tmp_path / "a")
     assert not evict(tmp_path, found)
     assert (tmp_path / "a" / "v").exists() == (change != "removed with its directory")
+
+
+def test_metrics_push_no_state_out():
+    present = {**PRESENT, **candidates({f"m{one}.csv": FileIdentity(1, BIG, 1) for one in (1, 2)})}
+    plots = [msgspec.structs.replace(one, kind=Kind.RECORD) for one in committed("m1", "m2")]
+    durable = [*committed("a", "b"), *plots]
+    assert [found.name for found in evictable(durable, present, 1, "-")] == ["a", "m1"]

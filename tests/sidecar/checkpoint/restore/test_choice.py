@@ -169,3 +169,35 @@ async def test_an_earlier_versions_commit_with_fewer_files_is_passed_over(golden
     (passed,) = found.passed_over
     assert (found.commit.sequence, passed.sequence) == (3, 4)
     assert passed.reason == "doubtful: checkpoint-2/weights.bin of checkpoint-2 has no counterpart"
+
+
+@pytest.fixture
+def mixed():
+    """A state, a doubtful one, and what was written next to them, all of it newer."""
+    made = Lineage()
+    made.put(1, "a/epoch_1.pt")
+    made.put(2, "b/epoch_2.pt", doubt=DOUBT)
+    made.put(3, "c/metrics.json", name="metrics")
+    made.put(4, "d/notes.txt", name="notes")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("setting", "sequences", "passed_over"),
+    [("auto", [1], [2]), ("latest", [2, 1], []), ("metrics", [3], [])],
+)
+async def test_metrics_are_restored_by_name_alone(mixed, setting, sequences, passed_over):
+    found, choice = await choose(mixed, setting)
+    assert (found, [one.sequence for one in choice.passed_over]) == (sequences, passed_over)
+
+
+async def test_a_lineage_of_doubtful_states_does_not_fall_back_to_metrics(mixed):
+    mixed.put(1, "a/epoch_1.pt", doubt=DOUBT)
+    assert (await choose(mixed, "auto"))[0] == []
+
+
+async def test_documents_are_the_checkpoints_of_a_lineage_without_states(mixed):
+    for number in (1, 2):
+        mixed.put(number, f"{number}/model_{number}.json")
+    found, choice = await choose(mixed, "auto")
+    assert (found, choice.passed_over_count) == ([4, 2, 1], 0)

@@ -1,0 +1,30 @@
+"""The commits of a lineage's main kind, read newest first: those that training can resume from."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator
+
+from podferry.contract.destination.commit import Commit
+from podferry.contract.destination.kind import Kind, of_main_kind
+
+
+async def main_commits(newest_first: AsyncIterable[Commit]) -> AsyncIterator[Commit]:
+    """Those of the main kind, in the same order.
+
+    A state is yielded as soon as it is read. Only a lineage without any is read to its end before the first
+    of its documents is yielded.
+    """
+    others: list[Commit] | None = []
+    async for commit in newest_first:
+        if commit.kind is Kind.STATE:
+            others = None
+            yield commit
+        elif others is not None:
+            others.append(commit)
+    for commit in of_main_kind(others or ()):
+        yield commit
+
+
+async def newest_main(newest_first: AsyncIterable[Commit]) -> Commit | None:
+    """The newest commit of the main kind, None without a commit."""
+    return await anext(main_commits(newest_first), None)

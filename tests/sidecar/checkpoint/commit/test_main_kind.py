@@ -1,0 +1,35 @@
+"""Which commits count as checkpoints of a lineage."""
+
+from __future__ import annotations
+
+from podferry.sidecar.checkpoint.commit.main_kind import main_commits, newest_main
+from tests.support.lineage_site import Lineage
+
+
+async def numbers(lineage):
+    return [commit.sequence async for commit in main_commits(lineage.reader.newest_first())]
+
+
+async def test_states_count_and_others_only_without_any():
+    lineage = Lineage()
+    assert await newest_main(lineage.reader.newest_first()) is None
+    lineage.put(1, "a/metrics.json")
+    assert await numbers(lineage) == [1]
+    lineage.put(2, "a/model_1.json")
+    lineage.put(3, "a/plot.png")
+    assert await numbers(lineage) == [2]
+    lineage.put(4, "a/model_1.pt")
+    lineage.put(5, "b/plot.png")
+    assert await numbers(lineage) == [4]
+    lineage.put(6, "b/model_2.pt", "b/config.json")
+    assert await numbers(lineage) == [6, 4]
+    assert (await newest_main(lineage.reader.newest_first())).sequence == 6
+
+
+async def test_no_older_commit_is_read_than_the_newest_state_needs():
+    lineage = Lineage()
+    for number in range(1, 200):
+        lineage.put(number, f"{number}/w.pt")
+    lineage.put(200, "c/metrics.json")
+    assert (await newest_main(lineage.reader.newest_first())).sequence == 199
+    assert sum(call == "read" for call, _ in lineage.store.content.calls) <= 6
