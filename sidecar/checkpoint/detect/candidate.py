@@ -110,7 +110,7 @@ def candidates(
     kept = (name for name in sorted(files) if name not in IGNORED_NAMES)
     relevant = [name for name in kept if not is_unfinished_at_top(name)]
     stems = {name: candidate_name(name) for name in relevant if name not in pointers}
-    merged = _merged_stems(stems)
+    merged = _merged_stems(stems, files)
     names = set(stems.values())
     owners = {pointer: find_checkpoint_name(text, names) for pointer, text in pointers.items()}
     groups: dict[str, list[tuple[str, FileIdentity]]] = {}
@@ -121,12 +121,14 @@ def candidates(
     return {name: Candidate(name, tuple(members)) for name, members in groups.items()}
 
 
-def _merged_stems(stems: Mapping[str, str]) -> dict[str, str]:
+def _merged_stems(stems: Mapping[str, str], files: Mapping[str, FileIdentity]) -> dict[str, str]:
     """The checkpoint of each stem that is a part of one; `stems` are those of all files."""
     suffixes: dict[str, set[str]] = {}
+    changed_ns: dict[str, int] = {}
     for name, stem in stems.items():
         suffixes.setdefault(stem, set()).add("/" if "/" in name else Path(name).suffix)
-    return group_stems({stem: found for stem, found in suffixes.items() if "/" not in found})
+        changed_ns[stem] = max(changed_ns.get(stem, 0), files[name].mtime_ns)
+    return group_stems({stem: found for stem, found in suffixes.items() if "/" not in found}, changed_ns)
 
 
 def uncommittable_reason(candidate: Candidate) -> str | None:

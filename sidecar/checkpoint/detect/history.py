@@ -71,10 +71,23 @@ class SaveHistory:
                 self.settle(same[0])
 
     def earlier(self, candidate: Candidate) -> list[Save]:
-        """The saves of its series before a candidate, newest first."""
-        saves = self._saves.get(series_of(candidate.name), [])
+        """The saves of its series before a candidate, newest first, and those that had its file with others.
+
+        The file that such a save is named after may be late this time.
+        """
+        own = self._saves.get(series_of(candidate.name), [])
+        saves = sorted([*own, *others], key=_changed_ns) if (others := self._with_others(candidate)) else own
         before = [save for save in saves if not save.candidate.is_version_of(candidate)]
         return [save for save in reversed(before) if save.candidate.changed_ns <= candidate.changed_ns]
+
+    def _with_others(self, candidate: Candidate) -> list[Save]:
+        """The saves of other series that have the counterpart of a candidate's only file."""
+        name, *more = candidate.data_files
+        if more or "/" in name:
+            return []
+        own, file = series_of(candidate.name), series_of(name)
+        others = (save for series, saves in self._saves.items() if series != own for save in saves)
+        return [save for save in others if _has_at_top(save.candidate, file)]
 
     def add(self, save: Save) -> None:
         """Remember an accepted save; the oldest ones of its series are forgotten."""
@@ -92,6 +105,14 @@ class SaveHistory:
         saves = self._saves.get(series_of(save.candidate.name), [])
         own = save.candidate
         saves[:] = [one.settled() if one.candidate.is_version_of(own) else one for one in saves]
+
+
+def _changed_ns(save: Save) -> int:
+    return save.candidate.changed_ns
+
+
+def _has_at_top(candidate: Candidate, series: str) -> bool:
+    return any(series_of(name) == series for name, _ in candidate.files if "/" not in name)
 
 
 def baseline_of(earlier: Iterable[Save]) -> Save | None:

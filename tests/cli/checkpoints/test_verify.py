@@ -93,3 +93,24 @@ def test_a_doubtful_newest_checkpoint_has_a_code_of_its_own(podferry, destinatio
     verdict = json.loads(said.out)[0]
     assert (verdict["state"], verdict["confidence"]) == ("damaged", "doubtful")
     assert verdict["doubts"][0]["kind"] == "unproven"
+
+
+def test_metrics_are_not_the_newest_checkpoint(podferry, destination):
+    """Doubtful or damaged, metrics decide neither what `verify` answers nor what `ls` and `show` name."""
+    destination.commit(FIT, {"metrics.json": b"{}"}, datetime.now(UTC), "metrics", "its end is not proven")
+    assert podferry("checkpoints", "verify", destination.uri).code == 0
+    listed = json.loads(podferry("checkpoints", "ls", destination.uri, "-o", "json").out)
+    assert {one["lineage"]: one["newest"]["name"] for one in listed}[FIT] == "step-200"
+    shown = json.loads(podferry("checkpoints", "show", destination.uri, FIT, "-o", "json").out)
+    assert shown["name"] == "step-200"
+    named = podferry("checkpoints", "show", destination.uri, FIT, "metrics", "-o", "json")
+    assert json.loads(named.out)["name"] == "metrics"
+
+
+def test_the_newest_document_is_the_checkpoint_of_a_lineage_without_states(podferry, destination):
+    for step in (1, 2):
+        name = f"model_{step}"
+        destination.commit("boosted", {f"{name}.json": b"{}"}, datetime.now(UTC), name)
+    destination.commit("boosted", {"plot.png": b"p"}, datetime.now(UTC), "plot")
+    shown = json.loads(podferry("checkpoints", "show", destination.uri, "boosted", "-o", "json").out)
+    assert shown["name"] == "model_2"

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from kfp import dsl
 
@@ -19,7 +20,7 @@ from podferry.components.checkpoints.verify_checkpoint.runner import (
     run_names,
     verify,
 )
-from podferry.contract.destination.commit import Commit, commit_name
+from podferry.contract.destination.commit import Commit, commit_name, encode_commit
 
 Train = Callable[..., Commit]
 
@@ -201,3 +202,14 @@ def test_the_run_is_found_in_the_steps_own_command(
     monkeypatch.setattr(sys, "argv", ["main.py", "--executor_input", document])
     assert run_names("{{$.pipeline_job_uuid}}", "", "job") == ("job", run)
     assert run_names(run) == (run,)
+
+
+def test_metrics_next_to_a_checkpoint_are_not_verified_in_its_place(
+    destination: str, train: Train, tmp_path: Path
+) -> None:
+    commit = train("trial", "run-1")
+    file = msgspec.structs.replace(commit.files[0], name="metrics.json")
+    metrics = msgspec.structs.replace(commit, sequence=2, name="metrics", files=(file,))
+    (tmp_path / "models/trial" / commit_name(2)).write_bytes(encode_commit(metrics))
+    verified = verify(VerifyRequest(destination, ("run-1",)))
+    assert [lineage.commit.sequence for lineage in verified] == [1]

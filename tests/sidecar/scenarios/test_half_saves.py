@@ -90,10 +90,37 @@ def test_parts_side_by_side_are_restored_together(train):
     )
 
 
-def test_sequences_follow_the_saves_where_a_file_waits_for_the_parts_next_to_it(train, tmp_path):
-    names = "for name in ('actor', 'critic', 'replay'):\n        "
-    program = f"for step in (1, 2):\n    {names}save('.', f'{{name}}_{{step}}.pkl')\n    time.sleep(2)\n{DIE}"
-    assert train(program).returncode == 137
-    commits = sorted((tmp_path / "destination" / "t" / ".podferry" / "commits").iterdir())
-    found = [json.loads(path.read_bytes())["name"] for path in commits]
-    assert found == ["actor_1", "replay_1", "actor_2", "replay_2"]
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("netG_epoch_{}.pkl", "netD_epoch_{}.pkl"),
+        ("model0{}0000.pkl", "opt0{}0000.pkl", "ema_0.9999_0{}0000.pkl"),
+        ("G_{}.pkl", "D_{}.pkl"),
+        ("model_{}.pkl", "optimizer_{}.pkl", "buffer_{}.pkl"),
+    ],
+    ids=["dcgan", "guided-diffusion", "vits", "buffer"],
+)
+def test_files_of_one_number_are_restored_together(train, names):
+    program = f"""
+for step in (1, 2):
+    for name in {names}:
+        (root / name.format(step)).write_bytes(pickle.dumps(os.urandom(9000)))
+    time.sleep(3)
+"""
+    assert train(program + DIE).returncode == 137
+    assert train(WHICH).stdout.strip() == str(sorted(name.format(2) for name in names))
+
+
+def test_a_late_half_is_not_taken_for_the_whole(train):
+    program = """
+for step in (1, 2, 3):
+    (root / f"G_{step}.pkl").write_bytes(pickle.dumps(os.urandom(9000)))
+    time.sleep(3)
+    if step < 3:
+        (root / f"D_{step}.pkl").write_bytes(pickle.dumps(os.urandom(9000)))
+        time.sleep(3)
+"""
+    assert train(program + DIE).returncode == 137
+    again = train(WHICH)
+    assert again.stdout.strip() == "['D_2.pkl', 'G_2.pkl']"
+    assert "passed over: G_3" in again.stderr

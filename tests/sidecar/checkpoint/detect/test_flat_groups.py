@@ -31,11 +31,21 @@ def groups(*names):
         (["model.txt.snapshot_iter_10"], ["model.txt.snapshot_iter_10"]),
         (["model.txt.snapshot_iter_10", "model.txt.snapshot_iter_20"], None),
         (["epoch-3.pdopt", "epoch-3.pdparams"], ["epoch-3"]),
+        (["netD_epoch_1.pth", "netG_epoch_1.pth"], ["netD_epoch_1"]),
+        (["ema_0.9999_020000.pt", "model020000.pt", "opt020000.pt"], ["model020000"]),
+        (["decoder-2-3000.ckpt", "encoder-2-3000.ckpt"], ["encoder-2-3000"]),
+        (["D_1000.pth", "G_1000.pth"], ["D_1000"]),
+        (["buffer_3.pkl", "model_3.pt", "optimizer_3.pt"], ["model_3"]),
+        (["buffer_3.pkl", "metrics_3.json", "samples_3.png", "losses_3.npy"], None),
+        (["epoch=1-step=3000.ckpt", "model-epoch=1-step=3000.ckpt"], None),
+        (["ckpt.pt.1", "other_1.pt"], None),
+        (["step_1/w.bin", "other_1.pt"], ["step_1", "other_1"]),
+        (["netD.pth", "netG.pth"], ["netD"]),
     ],
 )
 def test_parts_of_one_save_are_one_checkpoint(names, checkpoints):
     found = groups(*names)
-    assert sorted(found) == sorted(checkpoints or names)
+    assert sorted(found) == sorted(checkpoints or map(candidate_name, names))
     assert sorted(file for files in found.values() for file in files) == sorted(names)
 
 

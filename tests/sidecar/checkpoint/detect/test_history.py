@@ -143,3 +143,18 @@ def test_what_a_save_wrote_is_what_changed_since_the_sure_one_of_its_name():
     now = Candidate("last", (("last/a", FileIdentity(3, 1, 2)), ("last/b", FileIdentity(2, 1, 1))))
     assert written_files(now, history(before).earlier(now)) == {"last/a"}
     assert written_files(now, []) == {"last/a", "last/b"}
+
+
+def flat(name, at, *stems):
+    return of(name, at, **{f"{stem}.pt": 9 for stem in stems})
+
+
+def test_a_file_alone_is_compared_with_the_saves_that_had_others():
+    """The file that the group is named after is late."""
+    both, other = flat("D_1", 1, "D_1", "G_1"), flat("other_1", 1, "other_1")
+    known = history(both, other)
+    assert [one.candidate for one in known.earlier(flat("G_2", 2, "G_2"))] == [both]
+    newer = flat("G_3", 3, "G_3")
+    known.add(save(newer))
+    assert [one.candidate for one in known.earlier(flat("G_4", 4, "G_4"))] == [newer, both]
+    assert known.earlier(flat("x", 4, "x_4")) == []

@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from podferry.contract.errors import AccessDenied, Refused
@@ -5,6 +7,7 @@ from podferry.contract.status import CheckpointStatus
 from podferry.sidecar.state.durations import Durations
 from podferry.storage.memory.store import Fault, MemoryStore
 from podferry.storage.store import WriteMode
+from tests.support.detector_bench import WHOLE
 from tests.support.patience import PATIENCE
 
 
@@ -76,3 +79,20 @@ async def test_rank_0s_part_alone_is_not_committed_as_if_it_were_all(any_rig, wo
 def test_the_status_shows_the_destination(work):
     made = work()
     assert made._state.status.checkpoints == CheckpointStatus("memory://rig/base", "/seen", "run")
+
+
+async def test_metrics_make_no_state_old(any_rig, work):
+    """The agent before was killed after the commit of metrics, before that of an older state."""
+    async with any_rig.running():
+        any_rig.write("epoch_1.pkl", WHOLE)
+        await any_rig.committed(1)
+        any_rig.write("metrics.json", b"{}")
+        await any_rig.committed(2)
+    saved = any_rig.write("last.pkl", WHOLE)
+    first, metrics = ((any_rig.root / name).stat().st_mtime_ns for name in ("epoch_1.pkl", "metrics.json"))
+    os.utime(saved, ns=(0, (first + metrics) // 2))
+    made = work(restore="never")
+    await made.restore(await made.plan())
+    pipeline = await made.start(Durations())
+    async with any_rig.running(pipeline=pipeline):
+        await any_rig.until(lambda: "last" in [commit.name for commit in any_rig.store.commits()])
