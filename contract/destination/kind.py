@@ -41,23 +41,11 @@ T = TypeVar("T", bound=HasKind)
 DOCUMENTS = frozenset({".json", ".txt", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".xml"})
 RECORDS = frozenset(
     {
-        *(
-            ".log",
-            ".out",
-            ".err",
-            ".jsonl",
-            ".ndjson",
-            ".csv",
-            ".tsv",
-            ".wandb",
-            ".md",
-            ".rst",
-            ".html",
-            ".htm",
-        ),
+        *(".log", ".out", ".err", ".jsonl", ".ndjson", ".csv", ".tsv", ".xlsx", ".wandb", ".prof"),
+        *(".md", ".rst", ".html", ".htm", ".docx"),
         *(".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".svg", ".pdf", ".eps", ".tex"),
         *(".wav", ".mp3", ".flac", ".ogg", ".mp4", ".avi", ".mov", ".mkv", ".webm"),
-        *(".py", ".sh", ".ipynb", ".patch", ".diff", ".xlsx", ".docx", ".prof"),
+        *(".py", ".sh", ".ipynb", ".patch", ".diff"),
     }
 )
 NAMED = DOCUMENTS | {"", ".npy", ".npz", ".pkl", ".pickle", ".pt", ".pth"}
