@@ -175,3 +175,16 @@ async def test_success_does_not_prove_a_part_that_its_save_went_on_to_complete(o
     assert await save(one_life, "adapter.pkl", "config.pkl", pause=LONG) == ["adapter"]
     await one_life.scan(final=True, succeeded=True)
     assert one_life.proven == ["adapter"]
+
+
+@pytest.mark.parametrize("kind", ["bench", "one_life"])
+async def test_a_companion_that_comes_only_now_and_then_delays_one_save(kind, request):
+    """An average of the weights at every second save, in a pod and by `podferry run`."""
+    site = request.getfixturevalue(kind)
+    for step in (1, 2, 3):
+        await save(site, f"epoch_{step}.pkl", f"swa_{step}.pkl", pause=LONG)
+    assert site.doubts["epoch_3"] == set()
+    await save(site, "epoch_4.pkl", pause=LONG)
+    assert site.doubts["epoch_4"] == {"fewer"}
+    await save(site, "epoch_5.pkl", pause=LONG)
+    assert (site.proven[-1], site.doubts["epoch_5"]) == ("epoch_4", set())
