@@ -30,7 +30,7 @@ async def test_an_incomplete_one_holds_back_nothing(tmp_path):
 
 async def test_what_waited_for_a_save_that_is_proven_is_accepted_before_newer_ones(tmp_path):
     bench = Bench(tmp_path, one_life=True)
-    names = [f"{name}_{number}.pkl" for number in (1, 2) for name in ("actor", "critic", "replay")]
+    names = [f"{name}_{number}.pkl" for number in (1, 2) for name in ("actor", "critic", "best_replay")]
     for name in names[:3]:
         bench.write(name, WHOLE)
     await bench.scan(*names[:3])
@@ -38,7 +38,7 @@ async def test_what_waited_for_a_save_that_is_proven_is_accepted_before_newer_on
     for name in names[3:]:
         bench.write(name, WHOLE)
     await bench.scan(*names[3:])
-    assert await bench.scan(after=1) == ["actor_1", "replay_1", "actor_2", "replay_2"]
+    assert await bench.scan(after=1) == ["actor_1", "best_replay_1", "actor_2", "best_replay_2"]
 
 
 async def test_a_proof_lets_none_overtake_an_older_one_that_still_waits(tmp_path):
