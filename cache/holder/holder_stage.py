@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import structlog
 
 from podferry.cache.holder.content_checksums import record_checksums, recorded_dataset, remove_damaged
 from podferry.cache.holder.in_place_readers import InPlaceReaders
+from podferry.cache.holder.next_version import NoRoom, fetch_next
 from podferry.cache.holder.served_versions import ServedVersions
 from podferry.cache.holder.shared_fetch import SharedFetch
 from podferry.cache.holder.version import HeldFile, Version, held_file, version_of
@@ -19,7 +21,7 @@ from podferry.cache.holder.version_files import VersionFiles
 from podferry.cache.peers.peers import Peers
 from podferry.cache.peers.waiting import wait_for
 from podferry.contract.cache_api import Asker, Filling, HeldDataset, Progress
-from podferry.contract.errors import Changed, FerryError, Problem, Refused, Unavailable
+from podferry.contract.errors import Changed, FerryError, Refused, Unavailable
 from podferry.contract.manifest import Manifest
 from podferry.contract.status import DatasetStatus
 from podferry.sidecar.dataset.dataset_job import DatasetJob, PlannedDataset
@@ -30,6 +32,7 @@ log = structlog.get_logger(__name__)
 PATIENCE_SECONDS = 3600.0
 """For a store that does not respond: readers take the source meanwhile, and a holder has no other work."""
 
+T = TypeVar("T")
 MakeJob = Callable[[Path, Path], DatasetJob]
 """Makes a job that stages the dataset, by its staging directory and that of its records."""
 
@@ -147,10 +150,16 @@ class HolderStage(InPlaceReaders):
         """
         try:
             await asyncio.to_thread(self._recover)
-            version = self.versions.current = await self._found() or await self._filled()
-            self._publish(version)
-            manifest = version.document.manifest
-            log.info("dataset complete", uri=self.uri, files=manifest.files, bytes=manifest.bytes)
+            version = await self._found()
+            if version is None and await asyncio.to_thread(self.has_left):
+                self.versions.keep_left()
+                await retry_temporary(self._replace_left, None, PATIENCE_SECONDS)
+            else:
+                self.versions.current = version or await self._filled()
+                self._publish(self.versions.current)
+            if self.complete is not None:
+                manifest = self.complete.document.manifest
+                log.info("dataset complete", uri=self.uri, files=manifest.files, bytes=manifest.bytes)
         except FerryError as error:
             self.failure = error
             raise
@@ -182,17 +191,28 @@ class HolderStage(InPlaceReaders):
         version.used_at = self.now()  # an earlier holder's readers may have it
         return version
 
+    async def _replace_left(self) -> None:
+        """Fetch the dataset next to another one, which stays in place until this is complete.
+
+        A container that starts again meanwhile finds the dataset that it had. Without room, pods wait.
+        """
+        try:
+            await self._unchanged(fetch_next(self))
+        except NoRoom as error:
+            self.refresh_failure = error
+            raise Unavailable(*error.problems) from error
+        self.refresh_failure = None
+
     async def _filled(self) -> Version:
-        await asyncio.to_thread(self.set_aside)
         self.retract()
         await asyncio.to_thread(self.versions.files.drop_next)
-        manifest = await retry_temporary(self._fetch_unchanged, None, PATIENCE_SECONDS)
+        manifest = await retry_temporary(lambda: self._unchanged(self._fetch()), None, PATIENCE_SECONDS)
         return await self.recorded(manifest, self.root, self.directory)
 
-    async def _fetch_unchanged(self) -> Manifest:
-        """As `_fetch`; a source that changes meanwhile is listed again."""
+    async def _unchanged(self, fetch: Awaitable[T]) -> T:
+        """What a fetch returns; a source that changes meanwhile is listed again."""
         try:
-            return await self._fetch()
+            return await fetch
         except Changed as error:
             if self.is_frozen:
                 raise
@@ -208,19 +228,9 @@ class HolderStage(InPlaceReaders):
             if not problems:
                 break
             if not await self.make_room():
-                raise self._no_room(problems)
+                raise Refused(*problems)
         await self.shared.fetch(planned, self.directory)
         return planned.manifest
-
-    def _no_room(self, problems: Sequence[Problem]) -> FerryError:
-        """The error if it does not fit, perhaps only until an earlier version is read no more."""
-        refused = Refused(*problems)
-        if not self.versions.has_earlier:
-            return refused
-        if self.is_locked(self.versions.number):  # that may take days: readers use the source meanwhile
-            self.failure = refused
-            self._changed.set()
-        return Unavailable(*problems)
 
     async def plan(self, job: DatasetJob) -> PlannedDataset:
         """Plan what a job stages, next to what the other versions take."""

@@ -27,5 +27,6 @@ class InPlaceReaders:
     def retract(self) -> None:
         """What is in place is about to change: nobody may take it for complete."""
 
-    def set_aside(self) -> None:
-        """Keep what an earlier holder has left of something else for those who read it. Blocks."""
+    def has_left(self) -> bool:
+        """Whether an earlier holder has left something else, which they may read. Blocks."""
+        return False

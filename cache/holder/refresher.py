@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from contextlib import suppress
 
 import structlog
 
 from podferry.cache.holder.holder_stage import HolderStage
+from podferry.cache.holder.next_version import fetch_next
 from podferry.cache.peers.waiting import wait_for
-from podferry.contract.errors import Changed, FerryError, Refused
-from podferry.contract.manifest import Manifest, differences
-from podferry.contract.tmpfs_cost import allocated_bytes
-from podferry.sidecar.dataset.dataset_job import DatasetJob, PlannedDataset
-from podferry.sidecar.dataset.fit_check import fit_problems
+from podferry.contract.errors import Changed, FerryError
 
 log = structlog.get_logger(__name__)
 SWEEP_SECONDS = 10.0
@@ -73,70 +69,6 @@ async def _update_to_the_last(stage: HolderStage) -> None:
     """List again if the source changes while a version is fetched."""
     for _ in range(MAX_CHANGES - 1):
         with suppress(Changed):
-            return await _update(stage)
+            return await fetch_next(stage)
         log.info("the source has changed meanwhile: it is listed again", uri=stage.uri)
-    return await _update(stage)
-
-
-async def _update(stage: HolderStage) -> None:
-    files = stage.versions.files
-    job = stage.make_job(files.next_root, files.next_private)
-    try:
-        manifest = await job.manifest()
-        current = stage.complete
-        if current is None or current.digest != manifest.digest:
-            await _replace(stage, job, manifest)
-    finally:
-        await job.close()
-
-
-async def _replace(stage: HolderStage, job: DatasetJob, manifest: Manifest) -> None:
-    stage.check(manifest)
-    planned, shown, files = await _planned(stage, job, manifest), stage.shown, stage.versions.files
-    stage.shown = job
-    try:
-        await stage.shared.fetch(planned, files.next_private)
-        version = await stage.recorded(manifest, files.next_root, files.next_private)
-    except BaseException:
-        stage.shown = shown
-        raise
-    changed = differences(
-        stage.complete.document.manifest.entries if stage.complete else (), manifest.entries
-    )
-    stage.serve_next(version)
-    job.progress.directory, job.status.path = stage.root, str(stage.root)
-    log.info("another version is served", uri=stage.uri, differs=str(changed))
-
-
-async def _planned(stage: HolderStage, job: DatasetJob, manifest: Manifest) -> PlannedDataset:
-    """Plan the next version; the current one is dropped only if both do not fit and nobody reads it.
-
-    Raises:
-        Refused: It does not fit.
-    """
-    while True:
-        held = stage.complete.document if stage.complete is not None else None
-        try:
-            await asyncio.to_thread(stage.versions.files.prepare, held, manifest)
-        except OSError as error:
-            what = "the next version cannot be put together"
-            raise Refused.of(what, str(error), "Give the volume more space") from error
-        planned = await stage.plan(job)
-        problems = fit_problems([planned.sized], in_pod=False)
-        if not problems:
-            return planned
-        if not await stage.make_room() and not await _drop_unread(stage, planned):
-            raise Refused(*problems)
-
-
-async def _drop_unread(stage: HolderStage, planned: PlannedDataset) -> bool:
-    """Remove the current version, if nobody reads it and the next one fits then; whether that is so."""
-    if stage.complete is None or stage.versions.is_read:
-        return False
-    own = set(stage.complete.document.manifest.entries).difference(planned.manifest.entries)
-    freed = allocated_bytes(entry.size for entry in own)
-    if fit_problems([planned.sized.with_room(freed)], in_pod=False):
-        return False
-    log.warning("the next version does not fit next to this one, which nobody reads: it is removed first")
-    await asyncio.to_thread(stage.drop)
-    return True
+    return await fetch_next(stage)

@@ -9,13 +9,9 @@ from collections.abc import Callable
 from podferry.cache.holder.version import Version
 from podferry.cache.holder.version_files import VersionFiles
 
-UNREAD_SECONDS = 300.0
+UNREAD_SECONDS = 360.0
 """Without a request and a lock, until nobody reads a version: between two files, a reader computes and
-writes, and an agent that is started again needs a moment to get its lock again."""
-RELOCK_SECONDS = 30.0
-"""The same for what an earlier holder has served, which nobody starts with any more: readers that have lost
-their lock ask for it every second."""
-
+writes, and an agent that fails all the time has its lock again after 5 minutes, the kubelet's back-off."""
 IsLocked = Callable[[int], bool]
 """Whether somebody reads the version of this number in place."""
 
@@ -42,6 +38,7 @@ class ServedVersions:
         self.files, self._is_locked, self._now = files, is_locked, now
         self.current: Version | None = None
         self.number = 0
+        self._left_at: float | None = None
         self._old: dict[int, float] = {}
         self._found: dict[int, Version] = {}
 
@@ -69,38 +66,39 @@ class ServedVersions:
     def serve_next(self, version: Version) -> None:
         """Serve the next version, whose files are complete, from now on. Blocks for some milliseconds."""
         self.files.replace(self.number)
+        if self._left_at is not None:
+            self._old[self.number], self._left_at = self._now(), None
         if self.current is not None:
             self.current.root = self.files.old_root(self.number)
             self._found[self.number], self._old[self.number] = self.current, self._now()
         self.number += 1
         self.current = version
 
-    def set_aside(self) -> None:
-        """Keep what an earlier holder has served as an earlier version. Blocks for some milliseconds."""
-        self.files.set_aside(self.number)
-        self._old[self.number] = self._now() - UNREAD_SECONDS + RELOCK_SECONDS
-        self.number += 1
-
     def drop_current(self) -> None:
         """Remove the current version. Blocks."""
-        self.current = None
+        self.current = self._left_at = None
         self.files.drop_served()
-
-    @property
-    def has_earlier(self) -> bool:
-        """Whether an earlier version is left, and takes space."""
-        return bool(self._old)
 
     @property
     def oldest(self) -> int:
         """The number of the oldest version that is left."""
         return min(self.number, *self._old) if self._old else self.number
 
+    def keep_left(self) -> None:
+        """What an earlier holder has left of another dataset is in place, and may be read."""
+        self._left_at = self._now()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is in place."""
+        return self.current is None and self._left_at is None
+
     @property
     def is_read(self) -> bool:
-        """Whether the current version is read."""
+        """Whether what is in place is read."""
         self._note_locks()
-        return self.current is not None and self._now() - self.current.used_at < UNREAD_SECONDS
+        used_at = self._left_at if self.current is None else self.current.used_at
+        return used_at is not None and self._now() - used_at < UNREAD_SECONDS
 
     def _note_locks(self) -> None:
         """Note which versions are locked at this moment. To be called every few seconds."""
@@ -109,7 +107,11 @@ class ServedVersions:
         for number in self._old:
             if self._is_locked(number):
                 self._old[number] = self._now()
-        if self.current is not None and self._is_locked(self.number):
+        if self.is_empty or not self._is_locked(self.number):
+            return
+        if self.current is None:
+            self._left_at = self._now()
+        else:
             self.current.used_at = self._now()
 
     async def remove_unread(self) -> bool:

@@ -92,6 +92,10 @@ class VersionFiles:
             sizes.pop(inode, None)
         return allocated_bytes(sizes.values())
 
+    def served_bytes(self) -> int:
+        """Bytes, in whole blocks, of what is in place."""
+        return allocated_bytes(size for _, size in _files(self.root))
+
     def drop_next(self) -> None:
         """Remove what there is of the next version."""
         remove_tree(self.next_private)
@@ -123,14 +127,6 @@ class VersionFiles:
         except OSError:  # it has files
             self.old_root(number).parent.mkdir(parents=True, exist_ok=True)
             self.root.rename(self.old_root(number))
-
-    def set_aside(self, number: int) -> None:
-        """Keep what is in place under this number, and serve nothing: the place and its records are empty."""
-        self._move_served(number)
-        self.root.mkdir()
-        self.root.chmod(DIRECTORY_MODE)
-        for name in (RECORD, CLAIM):
-            (self._private / name).unlink(missing_ok=True)
 
     def finish(self, number: int) -> None:
         """Continue a `replace` that was interrupted; nothing happens without one."""

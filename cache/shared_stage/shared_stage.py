@@ -94,16 +94,16 @@ class SharedStage(HolderStage):
         """See `InPlaceReaders.publish`."""
         replace_file(self.place.record, encode_json(SharedRecord(self.uri, version.document)))
 
-    def set_aside(self) -> None:
-        """See `InPlaceReaders.set_aside`: a pod that runs keeps its version if the cache gets another source.
+    def has_left(self) -> bool:
+        """See `InPlaceReaders.has_left`: a pod that runs keeps its version if the cache gets another source.
 
         Who has taken what was left without a holder has no lock yet, so another dataset always stays. What is
         damaged of the same one is mended in place, if nobody reads it.
         """
         left = self._left()
-        if left and (not self._is_ours(*left) or self.is_locked(self.versions.number)):
-            self.retract()
-            self.versions.set_aside()
+        if left is None:
+            return False
+        return not self._is_ours(*left) or self.is_locked(self.versions.number)
 
     def _left(self) -> tuple[str, str] | None:
         """URI and digest of the complete dataset that an earlier holder has left; empty if unreadable."""

@@ -12,6 +12,7 @@ MIRRORED = ("cache", "cli", "contract", "sidecar", "storage", "webhook")
 
 TESTED_ELSEWHERE = {
     "cache/holder/in_place_readers.py": "tests/cache/shared_stage/test_shared_stage.py",
+    "cache/holder/next_version.py": "tests/cache/holder/test_refresher.py",
     "cache/holder/served_versions.py": "tests/cache/holder/test_refresher.py",
     "cache/holder/shared_fetch.py": "tests/cache/peers/test_shared_fill.py",
     "cache/holder/version.py": "tests/cache/holder/test_refresher.py",

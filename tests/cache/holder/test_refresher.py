@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podferry.cache.holder import refresher
+from podferry.cache.holder import next_version, refresher
 from podferry.cache.holder.refresher import keep_current, refresh
 from podferry.cache.holder.served_versions import UNREAD_SECONDS
 from podferry.contract.errors import AccessDenied, Changed, NotFound, Unavailable
@@ -102,7 +102,7 @@ async def test_a_source_that_fails_leaves_what_is_served(stage, content):
 def does_not_fit(monkeypatch, times):
     problems = [[AccessDenied.of("full").problems[0]]] * times
     answers = iter(problems)
-    monkeypatch.setattr(refresher, "fit_problems", lambda *_, **__: next(answers, []))
+    monkeypatch.setattr(next_version, "fit_problems", lambda *_, **__: next(answers, []))
 
 
 async def test_a_version_that_is_read_is_not_removed_for_the_next_one(stage, content, clock, monkeypatch):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import stamina
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
@@ -12,9 +13,10 @@ from podferry.cache.holder.refresher import refresh
 from podferry.cache.holder.served_versions import UNREAD_SECONDS
 from podferry.cache.holder.server import HolderServer
 from podferry.contract.cache_api import STATUS_PATH, HolderStatus
-from podferry.contract.errors import AccessDenied, Refused
+from podferry.contract.errors import AccessDenied, Refused, Unavailable
 from podferry.contract.shared_stage import SharedRecord
 from podferry.contract.versioned_json import decode_document
+from podferry.sidecar.runtime.file_lock import release
 from podferry.storage.memory.store import Fault
 from tests.support.dataset_site import held, memory_dataset
 from tests.support.holder_site import shared_stage
@@ -57,9 +59,10 @@ async def test_nothing_of_podferry_is_among_the_files(content, tmp_path):
 
 class Clock:
     def __init__(self):
-        self.seconds = 0.0
+        self.seconds = self.step = 0.0
 
     def __call__(self):
+        self.seconds += self.step
         return self.seconds
 
 
@@ -237,16 +240,40 @@ async def test_what_was_not_complete_is_continued_next_to_what_is_read(content, 
     os.close(lock)
 
 
-async def test_readers_take_the_source_while_what_is_read_leaves_no_room(content, other, tmp_path):
+async def test_what_is_read_stays_in_place_without_room_for_another_dataset(content, other, tmp_path):
+    clock = Clock()
     first = await filled(content, tmp_path / "held")
     lock = first.make_lock()
-    stage = shared_stage(other.uri, tmp_path / "held", size_limit=8192)
-    filling = asyncio.create_task(stage.fill())
-    await until(lambda: stage.failure is not None)
-    assert "larger than its space" in str(stage.failure)
-    filling.cancel()
-    await asyncio.gather(filling, return_exceptions=True)
+    stage = shared_stage(other.uri, tmp_path / "held", size_limit=8192, now=clock)
+    running = stage.place.claim()
+    with stamina.set_testing(True, attempts=3), pytest.raises(Unavailable, match="larger than its space"):
+        await stage.fill()
+    assert "larger than its space" in str(stage.refresh_failure)
+    assert held(stage.place.files) == FILES
     os.close(lock)
+    clock.step = UNREAD_SECONDS
+    with stamina.set_testing(True, attempts=3):
+        await stage.fill()
+    assert held(stage.place.files) == {"b": b"other", "c": b"secret"}
+    assert stage.refresh_failure is None
+    release(running)
+    await stage.close()
+
+
+async def test_a_container_that_starts_while_another_dataset_is_fetched_sees_its_own(
+    content, other, tmp_path
+):
+    await filled(content, tmp_path / "held")
+    blocked = asyncio.Event()
+    other.faults.append(Fault("read", "c", wait=blocked))
+    stage = shared_stage(other.uri, tmp_path / "held")
+    filling = asyncio.create_task(stage.fill())
+    await until(lambda: ("read", "c") in other.calls)
+    assert held(stage.place.files) == FILES
+    assert stage.place.record.is_file()  # also for who finds no holder
+    blocked.set()
+    await filling
+    assert held(stage.place.files) == {"b": b"other", "c": b"secret"}
     await stage.close()
 
 
