@@ -82,8 +82,9 @@ class LiveCluster:
             return self._send(method, path, query or {}, {**HEADERS, **(headers or {})}, body)
         except FailedRequest as error:
             kind = ERRORS.get(error.status, Unavailable)
-            remedy = f"Use an account that may {action}" if kind is AccessDenied else ""
-            raise kind.of(f"cannot {action}", _said(error), remedy) from error
+            said = _said(error)
+            remedy = _remedy(action, said) if kind is AccessDenied else ""
+            raise kind.of(f"cannot {action}", said, remedy) from error
         except OSError as error:
             remedy = "Check the server in the kubeconfig, and that you reach it"
             raise Unavailable.of(f"cannot {action}", str(error), remedy) from error
@@ -120,6 +121,15 @@ def _said(error: FailedRequest) -> str:
         return " ".join(_STATUS.decode(error.body).message.split())
     except msgspec.MsgspecError:
         return str(error)
+
+
+def _remedy(action: str, said: str) -> str:
+    """What helps against a refusal with 403, which is not always for lack of a right."""
+    if "exceeded quota" in said:
+        return "Raise the quota of the namespace"
+    if "being terminated" in said:
+        return "Leave the namespace out, or create it again when it is gone"
+    return f"Use an account that may {action}"
 
 
 def _refusal_of_holder(cause: BaseException | None) -> Refusal | None:

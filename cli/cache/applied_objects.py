@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from podferry.cache.manifests.merge_patch import merge_patch
 from podferry.cli.cache.live_objects import CLAIM, CLAIMS, CLUSTER_WIDE, CORE, NAMESPACED, RBAC, VOLUMES
 from podferry.cli.live_cluster import Json, LiveCluster, scope
-from podferry.contract.errors import AccessDenied, AlreadyExists, NotFound, Problem, Refused
+from podferry.contract.errors import AccessDenied, AlreadyExists, FerryError, NotFound, Problem, Refused
+from podferry.sidecar.runtime.concurrency import merge_errors
 
 KINDS: Mapping[str, tuple[str, str]] = {
     **NAMESPACED,
@@ -43,24 +44,31 @@ def apply_objects(cluster: LiveCluster, documents: Iterable[Mapping[str, Any]]) 
     Raises:
         AccessDenied: Every right that the account lacks. No holder is started then.
         InvalidSpec: The API server does not accept an object.
-        NotFound: A namespace is missing. That of readers does not keep the others from their claims.
+        NotFound: A namespace is missing.
         Refused: An object is being deleted.
+
+    A namespace of readers that takes no claim, or is missing, is named in the end: it stops no one else.
     """
     problems: list[Problem] = []
-    missing: list[Problem] = []
+    of_readers: list[FerryError] = []
+    documents = tuple(documents)
+    holders = next(one["metadata"]["namespace"] for one in documents if one["kind"] == WORKLOAD)
     for document in documents:
         if problems and document["kind"] == WORKLOAD:
             break  # its pods could not do their work
         try:
             yield _apply(cluster, document)
-        except AccessDenied as error:
-            problems += error.problems
-        except NotFound as error:
-            if document["kind"] != CLAIM:
+        except (AccessDenied, NotFound) as error:
+            if document["kind"] == CLAIM and document["metadata"]["namespace"] != holders:
+                of_readers.append(error)
+            elif isinstance(error, NotFound):
                 raise
-            missing += error.problems
+            else:
+                problems += error.problems
     AccessDenied.raise_any(problems)
-    NotFound.raise_any(missing)
+    merged = merge_errors(of_readers)
+    if merged is not None:
+        raise merged
 
 
 def _apply(cluster: LiveCluster, document: Mapping[str, Any]) -> Applied:
@@ -78,9 +86,17 @@ def _apply(cluster: LiveCluster, document: Mapping[str, Any]) -> Applied:
         except AlreadyExists:  # another one creates it at this moment: caches share the ClusterRole
             found = {}
     _refuse_deleted(found, document)
-    action, body = f"patch {objects}", {**merge_patch(document), **_rebound(found)}
+    action, body = f"patch {objects}", {**_patch(document, found), **_rebound(found)}
     answer = cluster.request("PATCH", f"{collection}/{name}", action, headers=MERGE_PATCH, body=body)
     return Applied(kind, name, "unchanged" if _content(json.loads(answer)) == _content(found) else "changed")
+
+
+def _patch(document: Mapping[str, Any], found: Json) -> Json:
+    """The patch; a claim that exists keeps its specification, of which nothing can change."""
+    body = merge_patch(document)
+    if document["kind"] == CLAIM and found:
+        del body["spec"]
+    return body
 
 
 def _rebound(found: Json) -> Json:

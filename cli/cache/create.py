@@ -132,18 +132,23 @@ def _apply(cluster: LiveCluster, spec: CacheSpec) -> None:
 
 
 def refuse_other_source(cluster: LiveCluster, spec: CacheSpec) -> None:
-    """Refuse another source for a cache that shares.
+    """Refuse another source, or another version of a frozen one, for a cache that shares.
 
-    A container that starts again in a pod of today would find another dataset in the place of its own.
+    A container that starts again in a pod of today would find it in the place of its own.
     """
     path = f"{NAMESPACED['Service'][0]}/namespaces/{spec.namespace}/services/{spec.object_name}"
     with suppress(NotFound, AccessDenied):  # it is created, or what is missing is named when it is changed
         source = source_of(cluster.get(path, f"get Services in {scope(spec.namespace)}"))
-        other = source and parse_reference(source).uri != parse_reference(spec.source).uri
-        if other and is_shared(cluster, spec.namespace, spec.name):
+        if source and _differs(source, spec.source) and is_shared(cluster, spec.namespace, spec.name):
             what = f"the cache {spec.name} shares {source} with pods, in place"
-            remedy = "Give the other source a cache of its own, or delete this one first"
+            remedy = "Give the other one a cache of its own, or delete this one first"
             raise Refused.of(what, f"--source {spec.source}", remedy)
+
+
+def _differs(source: str, wanted: str) -> bool:
+    """Whether pods that read a source in place would not want the other one."""
+    before, after = parse_reference(source), parse_reference(wanted)
+    return before.uri != after.uri or before.digest not in {None, after.digest}
 
 
 def _read(filename: str) -> CacheFile:

@@ -22,6 +22,9 @@ WITH_HOLDER = ("spec", "affinity", "podAffinity", "requiredDuringSchedulingIgnor
 def share(spec: FerrySpec, caches: Mapping[str, KnownCache]) -> FerrySpec:
     """A spec whose datasets are mounted instead of staged where a cache shares all of their files.
 
+    Of several caches the first one shares, and the others' datasets are copied: the scheduler takes a node
+    for a pod that requires holders of two only if one pod is both.
+
     Args:
         spec: Of a pod.
         caches: The cache of each dataset that has one, by the dataset's name.
@@ -29,6 +32,8 @@ def share(spec: FerrySpec, caches: Mapping[str, KnownCache]) -> FerrySpec:
     shared = {one.name: caches[one.name] for one in spec.datasets if _is_shared(one, caches.get(one.name))}
     if not shared:
         return spec
+    first = next(iter(shared.values()))
+    shared = {name: cache for name, cache in shared.items() if cache == first}
     mounted = (
         MountedDataset(
             f"{SCHEME}://{shared[one.name].claim}/{FILES_DIR}",

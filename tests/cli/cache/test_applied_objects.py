@@ -87,6 +87,34 @@ def test_a_missing_namespace_of_readers_keeps_no_holder_from_starting(empty, mon
     assert "/api/v1/namespaces/team/persistentvolumeclaims/podferry-cache-digits" in empty.objects
 
 
+@pytest.mark.parametrize(
+    ("message", "remedy"),
+    [
+        (
+            "unable to create new content in namespace gone because it is being terminated",
+            "Leave the namespace",
+        ),
+        ("exceeded quota: no-claims", "Raise the quota"),
+        ("not currently held", "Use an account"),
+    ],
+)
+def test_a_namespace_of_readers_that_takes_no_claim_stops_no_one_else(empty, monkeypatch, message, remedy):
+    refused(monkeypatch, "POST", 403, message, "/gone/persistentvolumeclaims")
+    with pytest.raises(AccessDenied, match=remedy):
+        applied(empty, shared="/var/lib/podferry", readers=("gone", "team"))
+    assert WORKLOAD in empty.objects
+    assert "/api/v1/namespaces/team/persistentvolumeclaims/podferry-cache-digits" in empty.objects
+
+
+def test_another_size_changes_no_claim(empty):
+    applied(empty, shared="/var/lib/podferry")
+    spec = CacheSpec("digits", "lab", "s3://b/c", 1 << 30, "image", shared="/var/lib/podferry")
+    done = list(apply_objects(LiveCluster(str(empty.kubeconfig)), manifests(spec)))
+    outcomes = {(one.kind, one.outcome) for one in done}
+    assert {("PersistentVolumeClaim", "unchanged"), ("StatefulSet", "changed")} <= outcomes
+    assert ("PersistentVolume", "changed") in outcomes
+
+
 def test_a_volume_whose_claim_has_gone_is_free_for_a_new_one(empty):
     applied(empty, shared="/var/lib/podferry", readers=("team",))
     volumes = [one for path, one in empty.objects.items() if "/persistentvolumes/" in path]

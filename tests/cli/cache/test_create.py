@@ -202,9 +202,10 @@ def test_a_cache_that_shares_keeps_its_source(podferry, tmp_path):
         for source in ("s3://b/c", frozen):
             assert podferry(*words, "--source", source, *options).code == 0
         before = dict(api.objects)
-        said = podferry(*words, "--source", "s3://b/other", *options)
-        assert (said.code, api.objects) == (1, before)
-        assert f"the cache digits shares {frozen} with pods, in place (--source s3://b/other)" in said.err
+        for other in ("s3://b/other", "s3://b/c", "s3://b/c#sha256=" + "1" * 64):
+            said = podferry(*words, "--source", other, *options)
+            assert (said.code, api.objects) == (1, before)
+            assert f"the cache digits shares {frozen} with pods, in place (--source {other})" in said.err
         assert podferry("cache", "delete", "digits", "--kubeconfig", api.kubeconfig).code == 0
         assert podferry(*words, "--source", "s3://b/other", *options).code == 0
 

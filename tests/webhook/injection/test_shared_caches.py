@@ -94,6 +94,22 @@ def test_what_is_not_the_holders_stage_is_copied(annotated_pod: Callable[..., Po
     assert find(made, WITH_HOLDER) is None
 
 
+def test_of_two_caches_one_shares(annotated_pod: Callable[..., Pod]) -> None:
+    """Two terms of affinity need one holder that is in both caches: no pod would be scheduled."""
+    pod = annotated_pod()
+    settings = {"dataset.train": "digits", "dataset.val": "others", "dataset-size.val": "1Gi"}
+    pod["metadata"]["annotations"] = {f"{PREFIX}{name}": text for name, text in settings.items()}
+    other = KnownCache("others", "s3://datasets/others", URL, "podferry", "podferry-cache-others")
+    decision = inject(pod, Namespace("team", caches=(DIGITS, other)), POLICY)
+    assert decision.outcome is InjectionOutcome.INJECTED, decision.problems
+    made = apply(pod, decision.patch)
+    assert len(find(made, WITH_HOLDER)) == 1
+    args = sidecar(made)["args"]
+    assert "--dataset-dir=val=/podferry/datasets/val" in args
+    assert [word for word in args if word.startswith("--shared-dir=train=")]
+    assert not [word for word in args if word.startswith("--shared-dir=val=")]
+
+
 def test_a_frozen_reference_to_what_the_cache_has_frozen_is_shared(annotated_pod: Callable[..., Pod]) -> None:
     frozen = FROZEN.format("1" * 64)
     cache = msgspec.structs.replace(DIGITS, source=frozen)
