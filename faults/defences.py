@@ -97,12 +97,13 @@ def own_links() -> None:
 
 def same_folder() -> None:
     """Send every content of a checkpoint to one folder."""
-    from podferry.sidecar.checkpoint.commit.committer import Committer  # noqa: PLC0415 - in the worker alone
+    from podferry.sidecar.checkpoint.commit import committed_content  # noqa: PLC0415 - in the worker alone
 
-    async def find_existing(self: Committer, name: str, folder: str) -> None:
-        """Say that there is none: else it would not be sent at all."""
+    async def find(*_: object) -> committed_content.SameContent:
+        """Say that there is none: else it would not be sent at all, or to another folder."""
+        return committed_content.SameContent()
 
-    Committer.find_existing = find_existing  # type: ignore[method-assign]
+    committed_content.CommittedContent.find = find  # type: ignore[method-assign, assignment]
     _everywhere("checkpoint_folder", lambda name, files: f"{name}-{'0' * 12}")
 
 
