@@ -34,8 +34,11 @@ demo: $(STAMP)demo ## run the main job, or the example PIPELINE, on an embedded 
 examples: $(STAMP)demo $(STAMP)test ## run every example: the pipelines of `make demo PIPELINE=NAME`, and those of the READMEs
 	$(BIN)/pytest -m examples --numprocesses auto $(ONLY) tests/demo/test_examples.py tests/components/test_readmes.py
 
+# Importing them takes a fifth of the time that collecting takes; none of them is selected.
+OTHER_TESTS = cluster e2e faults servers writers
+
 test: $(STAMP)test ## run the tests of the code
-	$(BIN)/pytest --numprocesses auto --dist loadfile $(ONLY)
+	$(BIN)/pytest $(OTHER_TESTS:%=--ignore=tests/%) --numprocesses auto --dist loadfile $(ONLY)
 
 test-programs: $(STAMP)test ## run the tests that start whole programs, as users do
 	$(BIN)/pytest -m programs -o cache_dir=.pytest_cache/programs --numprocesses auto --dist loadfile $(ONLY)

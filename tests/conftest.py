@@ -16,7 +16,7 @@ from hypothesis import settings
 
 # No deadlines: on a busy machine any example may take long. The same examples in each run: whoever changes a
 # module looks for others with `pytest --hypothesis-profile=explore tests/...`.
-settings.register_profile("podferry", deadline=None, derandomize=True)
+settings.register_profile("podferry", deadline=None, derandomize=True, max_examples=60)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("podferry")
 
@@ -32,15 +32,20 @@ for number, handler in {signal.SIGINT: signal.default_int_handler, signal.SIGHUP
         signal.signal(number, handler)
 
 PROGRAMS = (
+    "cli/cache/test_read.py",
+    "cli/cache/test_serve.py",
     "cli/run/",
     "cli/test_process_exit.py",
-    "components/data/",
-    "components/test_imports.py",
-    "components/test_local_run.py",
-    "components/test_ten_lines.py",
+    "components/",
     "demo/",
     "faults/",
+    "pipelines/",
+    "sidecar/launch/",
     "sidecar/scenarios/",
+    "storage/obstore/test_thread_exit.py",
+    "test_packaging.py",
+    "trainer/",
+    "webhook/admission/test_listener.py",
 )
 """Tests that start whole programs: they take as long as all others, and `make test` some minutes."""
 TESTS = Path(__file__).parent

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -42,6 +43,7 @@ def members(package: str) -> list[str]:
     return sorted(found + [path.stem for path in folder.glob("*.py") if path.stem != "__init__"])
 
 
+@cache
 def graph(package: str = "") -> Graph:
     """What the members of a package import of each other; without one, what the top-level packages do."""
     names = members(package) if package else list(PACKAGES)
