@@ -35,7 +35,7 @@ examples: $(STAMP)demo $(STAMP)test ## run every example: the pipelines of `make
 	$(BIN)/pytest -m examples --numprocesses auto $(ONLY) tests/demo/test_examples.py tests/components/test_readmes.py
 
 # Importing them takes a fifth of the time that collecting takes; none of them is selected.
-OTHER_TESTS = cluster e2e faults servers writers
+OTHER_TESTS = e2e faults servers writers
 
 test: $(STAMP)test ## run the tests of the code
 	$(BIN)/pytest $(OTHER_TESTS:%=--ignore=tests/%) --numprocesses auto --dist loadfile $(ONLY)

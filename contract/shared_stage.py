@@ -5,10 +5,10 @@
     DIRECTORY/holder.sock    the holder's Unix socket, of packets (SOCK_SEQPACKET)
     DIRECTORY.podferry/      the holder's own: readers have no mount of it
 
-A reader connects, sends STARTS, or READS if it has the dataset mounted already, and receives one Handover a
-second until the dataset is complete. The last one carries a
-descriptor: of a file that belongs to this reader alone, locked (flock(2)). The dataset stays as it is until
-the descriptor is closed, also if the holder ends meanwhile.
+A reader connects and sends STARTS. It receives one Handover a second until the dataset is complete. The last
+one carries a descriptor: of a file that belongs to this reader alone, locked (flock(2)). The dataset stays as
+it is until the descriptor is closed, also if the holder ends meanwhile. A reader that has it mounted already
+sends READS, and gets a descriptor at once: the holder may be fetching another dataset by now.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Handover(msgspec.Struct, frozen=True):
 
     Attributes:
         uri: Of the dataset.
-        digest: Of its manifest, in the last message; empty before.
+        digest: Of its manifest, in the last message to a reader that starts; empty before.
         files: Number of its files; bytes: the sum of their sizes. 0 while it is listed.
         bytes_done: Fetched so far.
         problems: Why it cannot be fetched.

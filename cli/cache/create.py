@@ -122,7 +122,7 @@ def create(
 
 def _apply(cluster: LiveCluster, spec: CacheSpec) -> None:
     if spec.shared:
-        refuse_other_source(cluster, spec)
+        _refuse_other_source(cluster, spec)
     documents = manifests(spec)
     for done in apply_objects(cluster, documents):
         click.echo(str(done))
@@ -131,7 +131,7 @@ def _apply(cluster: LiveCluster, spec: CacheSpec) -> None:
         click.echo(f"{thing} removed")
 
 
-def refuse_other_source(cluster: LiveCluster, spec: CacheSpec) -> None:
+def _refuse_other_source(cluster: LiveCluster, spec: CacheSpec) -> None:
     """Refuse another source, or another version of a frozen one, for a cache that shares.
 
     A container that starts again in a pod of today would find it in the place of its own.
