@@ -48,6 +48,8 @@ PROGRAMS = (
     "webhook/admission/test_listener.py",
 )
 """Tests that start whole programs: they take as long as all others, and `make test` some minutes."""
+OWN_SETUPS = ("cluster", "e2e", "examples", "kfp", "servers", "two_nodes", "writers")
+"""Markers of tests that need more than `make test` installs: each has a target of its own."""
 TESTS = Path(__file__).parent
 FOREIGN = ("AWS_", "AZURE_", "GOOGLE_", "FSSPEC_", "STORAGE_EMULATOR_HOST")
 NETWORK = ("CA_BUNDLE", "_PROXY", "_proxy")
@@ -55,8 +57,10 @@ NETWORK = ("CA_BUNDLE", "_PROXY", "_proxy")
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that start whole programs."""
+    """Mark the tests that start whole programs, if no other target runs them."""
     for item in items:
+        if any(item.get_closest_marker(name) for name in OWN_SETUPS):
+            continue
         if item.path.relative_to(TESTS).as_posix().startswith(PROGRAMS):
             item.add_marker("programs")
 

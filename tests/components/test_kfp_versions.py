@@ -39,6 +39,8 @@ def test_pipelines_compile_alike(version: str, tmp_path: Path) -> None:
     command = [
         str(Path(sys.executable).with_name("pytest")),
         "-q",
+        "-m",
+        "programs",
         *(str(ROOT / "tests" / "components" / name) for name in TESTS),
     ]
     done = subprocess.run(
