@@ -43,9 +43,10 @@ def work(dataset: str, checkpoints: str, lineage: str, epochs: int, fail_at: int
         images = sorted((f.dataset / "train").glob("*/*.png"))
         share = images[group.rank :: group.world][: len(images) // group.world]
         while model.epoch < epochs:
-            if model.epoch + 1 == fail_at and not before and group.rank == group.world - 1:
-                f.wait_durable()  # so that the next attempt has something to resume
-                raise RuntimeError(f"this worker fails on purpose in epoch {fail_at}")
+            if model.epoch + 1 == fail_at and not before:
+                f.wait_durable()  # of all parts: the next attempt resumes after the last epoch
+                if group.rank == group.world - 1:
+                    raise RuntimeError(f"this worker fails on purpose in epoch {fail_at}")
             model, _ = train_epoch(model, share, group.average)
             save(f.checkpoints / f"epoch-{model.epoch:02d}", model, group)
             _wait_for_the_others(f, group)
