@@ -14,12 +14,12 @@ from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation
 from podferry.storage.in_parallel import for_each_limited
+from podferry.storage.names_in_flight import NamesInFlight
 from podferry.storage.object_names import checked_name
 from podferry.storage.smb.connections import Connections
 from podferry.storage.smb.directories import Lister
 from podferry.storage.smb.errors import translate_smb
 from podferry.storage.smb.file_names import server_path
-from podferry.storage.smb.letter_case import NamesInFlight
 from podferry.storage.smb.login import Share
 from podferry.storage.smb.messages import Access, Options, close, create, created
 from podferry.storage.smb.options import SmbOptions, read_options

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import aiohttp
 
-from podferry.contract.errors import InvalidSpec, NotFound
+from podferry.contract.errors import AccessDenied, InvalidSpec, NotFound
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.web import names_of_web_credentials, refreshed_headers, refreshed_lines
@@ -25,10 +25,11 @@ from podferry.storage.http.get_requests import web_get_builder
 from podferry.storage.http.page_detection import is_html
 from podferry.storage.http.session import RangeReader, WebSession
 from podferry.storage.in_parallel import for_each_limited
-from podferry.storage.object_names import checked_name
+from podferry.storage.object_names import checked_name, join
 from podferry.storage.read_length import length_to_request
 from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.retries import retry_temporary
+from podferry.storage.same_names import SameNames
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.walk import Directory, Walk, children_of
@@ -62,6 +63,7 @@ class WebDavStore:
         self._session = WebSession(self._url, config.network, limits, headers, config.allowed_sources)
         self._client = DavClient(uri, self._session, self._location, limits)
         self._writes = DavWrites(self._client)
+        self._names = SameNames(uri, self._found, self._directory)
         self._answered = False
 
     @cached_property
@@ -119,8 +121,9 @@ class WebDavStore:
         checked_name(name)
         source = BodySource(body, self._limits.part_bytes, self._limits.max_object_bytes)
         exclusive = mode is WriteMode.CREATE
-        work = self._call(name, lambda: self._writes.write(name, source, exclusive=exclusive), None)
-        await source.finish(asyncio.ensure_future(work))
+        async with self._names.writing(name):
+            work = self._call(name, lambda: self._writes.write(name, source, exclusive=exclusive), None)
+            await source.finish(asyncio.ensure_future(work))
 
     async def delete(self, names: Iterable[str]) -> None:
         """See `Store.delete`. Directories remain: a server would remove what is in them."""
@@ -139,6 +142,13 @@ class WebDavStore:
 
     async def _entry(self, name: str) -> Entry | None:
         return await self._repeated(name, lambda: self._client.entry(name))
+
+    async def _found(self, name: str) -> bool:
+        path = join(self.uri.key, name)
+        try:
+            return await self._repeated(name, lambda: self._client.is_directory(path)) is not None
+        except AccessDenied:  # some servers do not say what is missing
+            return False
 
     async def _directory(self, name: str) -> Directory:
         try:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import normalize
 
 import pytest
 
@@ -26,7 +28,7 @@ from tests.support.cut_relay import cut_relay
 from tests.support.nginx import nginx
 from tests.support.request_builder_contract import *  # noqa: F403
 from tests.support.staged import staged
-from tests.support.webdav_servers import KEYS, SERVERS
+from tests.support.webdav_servers import KEYS, SERVERS, rclone_webdav
 
 CONFIG = StoreConfig(credentials=KEYS)
 LIMITS = Limits(part_bytes=5 << 20)
@@ -127,3 +129,58 @@ async def test_a_cut_in_the_middle_is_resumed(server: Server, store, fresh: str,
         assert await staged(str(uri), CONFIG, tmp_path) == {"large": data}
     assert relay.cuts == 0
     assert relay.passed < 2 * len(data), "what had arrived was not sent again"
+
+
+FORMS = tuple(normalize(form, "Ä.bin") for form in ("NFC", "NFD"))
+
+
+@pytest.mark.parametrize("mode", WriteMode)
+async def test_two_forms_of_a_name_never_replace_each_other(store, server: Server, mode: WriteMode) -> None:
+    """rclone takes them for one file, WsgiDAV for two."""
+    for first, second in (FORMS, FORMS[::-1]):
+        top = f"{mode.name}-{len(ascii(first))}"
+        await store.write(f"{top}/{first}", b"1", mode)
+        await store.write(f"{top}/d-{first}/a", b"1", mode)
+        for name in (second, f"d-{second}/a"):
+            with _refused(server.name == "rclone", "only in Unicode form"):
+                await store.write(f"{top}/{name}", b"2", mode)
+        assert bytes(await store.read(f"{top}/{first}")) == b"1"
+        await store.write(f"{top}/{first}", b"3")
+        assert bytes(await store.read(f"{top}/{first}")) == b"3"
+
+
+@pytest.fixture
+async def caseless(tmp_path: Path):
+    """A store whose server does not distinguish upper and lower case."""
+    files, own = tmp_path / "files", tmp_path / "own"
+    files.mkdir()
+    own.mkdir()
+    with rclone_webdav(files, own, "--vfs-case-insensitive") as address:
+        store = open_store(Uri("webdav", address, "x"), CONFIG, LIMITS)
+        yield store
+        await store.close()
+
+
+@pytest.mark.parametrize("mode", WriteMode)
+async def test_names_that_differ_only_in_case_never_replace_each_other(caseless, mode: WriteMode) -> None:
+    for name in ("Model.pt", "Dir/a"):
+        await caseless.write(name, b"1", mode)
+    for name, other in (("model.pt", "Model.pt"), ("dir/b", "Dir"), ("DIR/a", "Dir")):
+        with _refused(True, rf"{name} .* only in case .*\({other}\)"):
+            await caseless.write(name, b"2", mode)
+    assert sorted([entry.name async for entry in caseless.entries()]) == ["Dir/a", "Model.pt"]
+    await caseless.write("Model.pt", b"3")
+    assert bytes(await caseless.read("Model.pt")) == b"3"
+
+
+async def test_nor_do_parallel_writes(caseless) -> None:
+    names = [f"{number}/{name}" for number in range(4) for name in ("Loss.csv", "loss.csv")]
+    writes = (caseless.write(name, name.encode()) for name in names)
+    done = await asyncio.gather(*writes, return_exceptions=True)
+    assert [type(one) for one in done if one is not None] == [InvalidSpec] * 4
+    kept = [name for name, one in zip(names, done, strict=True) if one is None]
+    assert {name: bytes(await caseless.read(name)) for name in kept} == {name: name.encode() for name in kept}
+
+
+def _refused(is_refused: bool, words: str):
+    return pytest.raises(InvalidSpec, match=words) if is_refused else contextlib.nullcontext()

@@ -190,3 +190,41 @@ async def test_a_server_that_cuts_names_stores_none_of_them(served: DavServer) -
     with pytest.raises(InvalidSpec, match="cannot store the name"):
         await served.store.write("a?b", b"2")
     assert served.files == {"/x/y/a": b"1"}
+
+
+async def test_a_server_that_distinguishes_case_is_asked_once(served: DavServer) -> None:
+    for name in ("Model.pt", "model.pt", "other", "Model.pt"):
+        await served.store.write(name, name.encode())
+    assert len(served.files) == 3
+    assert [each for each in served.requested if each.startswith("PROPFIND") and ".podferry" not in each] == [
+        "PROPFIND /x/y/Model.pt",
+        "PROPFIND /x/y/mODEL.PT",
+    ]
+
+
+@pytest.mark.parametrize("mode", WriteMode)
+async def test_of_names_that_are_one_file_at_the_server_the_second_is_refused(
+    served: DavServer, mode: WriteMode
+) -> None:
+    async def without_case(request: web.Request) -> web.StreamResponse:
+        name = next((name for name in served.files if name.lower() == request.path.lower()), request.path)
+        return await served.propfind(request.clone(rel_url=name))
+
+    await served.store.write("Model.pt", b"1")
+    served.answers["PROPFIND"] = without_case
+    store = open_store(served.store.uri)
+    with pytest.raises(InvalidSpec, match=r"/x/y/model.pt differs only in case from .* \(Model.pt\)"):
+        await store.write("model.pt", b"2", mode)
+    await store.write("Model.pt", b"3")
+    await store.close()
+    assert served.files == {"/x/y/Model.pt": b"3"}
+
+
+async def test_a_server_that_hides_what_is_missing_takes_files(served: DavServer) -> None:
+    async def denies(request: web.Request) -> web.Response:
+        found = await served.propfind(request)
+        return found if found.status != 404 else web.Response(status=403)
+
+    served.answers["PROPFIND"] = denies
+    await served.store.write("a/b", b"1")
+    assert served.files == {"/x/y/a/b": b"1"}

@@ -1,0 +1,150 @@
+"""Refuses a name that the server takes for another one: writing it would replace the other file.
+
+Some servers do not distinguish upper and lower case, or the Unicode forms of a letter with an accent, NFC
+and NFD. A store finds that out once: it looks up a name that is there in the other spelling.
+If the server finds that too, each name is looked up before it is written, and if something is there, a
+listing shows its spelling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from itertools import accumulate
+from string import ascii_lowercase, ascii_uppercase
+from unicodedata import normalize
+
+from podferry.contract.errors import FerryError, InvalidSpec
+from podferry.contract.file_names import caseless
+from podferry.contract.uri import Uri
+from podferry.storage.names_in_flight import NamesInFlight
+from podferry.storage.object_names import join
+from podferry.storage.walk import ListDirectory
+
+SWAPPED = str.maketrans(ascii_lowercase + ascii_uppercase, ascii_uppercase + ascii_lowercase)
+"""Of ASCII alone: a server that does not distinguish case may still not know that of other letters."""
+REMEDY = "Choose another name: to the server they are one {}"
+
+
+class _Spelling:
+    """Something in which names may differ.
+
+    Attributes:
+        distinguished: Whether names that differ only in it are two at the server; None if that is unknown.
+    """
+
+    distinguished: bool | None = None
+
+    def __init__(self, may_differ: Callable[[str], bool], other: Callable[[str], str]) -> None:
+        self._may_differ, self._other = may_differ, other
+
+    def is_doubtful(self, component: str) -> bool:
+        """Whether a component of a name may have another spelling that is the same to the server."""
+        return not self.distinguished and self._may_differ(component)
+
+    async def find_out(self, path: str, found: Callable[[str], Awaitable[bool]]) -> None:
+        """Learn from a path that is there."""
+        parent, _, last = path.rpartition("/")
+        if self.distinguished is None and (other := self._other(last)) != last:
+            self.distinguished = not await found(join(parent, other))
+
+
+class SameNames:
+    """The names of one store.
+
+    Args:
+        uri: Of the store, for messages.
+        found: Whether the server finds something, be it a file or a directory, under a name.
+        list_directory: What is in a directory.
+    """
+
+    def __init__(
+        self, uri: Uri, found: Callable[[str], Awaitable[bool]], list_directory: ListDirectory
+    ) -> None:
+        self._uri, self._found, self._list_directory = uri, found, list_directory
+        self._spellings = (_Spelling(_has_case, _other_case), _Spelling(_has_forms, _other_form))
+        self._in_flight = NamesInFlight()
+        self._known: dict[str, str] = {}  # the server's spelling, by what its spellings have in common
+
+    @asynccontextmanager
+    async def writing(self, name: str) -> AsyncIterator[None]:
+        """Write a file in the block.
+
+        Raises:
+            InvalidSpec: The server would take it for a file of another name, or put it into a directory of
+                another name.
+        """
+        paths = list(accumulate(name.split("/"), join))
+        if not any(self._is_doubtful(path) for path in paths):
+            yield
+            return
+        async with AsyncExitStack() as stack:
+            for path in paths:
+                await stack.enter_async_context(self._in_flight.held(path))
+            await self._check(paths)
+            yield
+            await self._take_written(paths)
+
+    def _is_doubtful(self, path: str) -> bool:
+        last = path.rpartition("/")[2]
+        return any(spelling.is_doubtful(last) for spelling in self._spellings)
+
+    async def _check(self, paths: list[str]) -> None:
+        for path in paths:
+            if not self._is_doubtful(path) or self._known.get(caseless(path)) == path:
+                continue
+            if not await self._found(path):
+                return  # nor is anything below it
+            await self._find_out(path)
+            if self._is_doubtful(path):
+                await self._check_spelling(path, paths[-1])
+
+    async def _check_spelling(self, path: str, name: str) -> None:
+        listed = await self._list_directory(path.rpartition("/")[0])
+        found = {*(entry.name for entry in listed.entries), *listed.unsized, *listed.directories}
+        spelled = {caseless(each): each for each in found}
+        other = path if path in found else spelled.get(caseless(path), path)
+        self._known.update(spelled)
+        self._known[caseless(path)] = other
+        if other != path:
+            raise self._clash(path, name, other)
+
+    async def _take_written(self, paths: list[str]) -> None:
+        """Directories are known from now on; of files, there may be millions."""
+        *directories, name = paths
+        self._known.update((caseless(path), path) for path in directories if self._is_doubtful(path))
+        if caseless(name) in self._known:
+            self._known[caseless(name)] = name
+        with suppress(FerryError):  # the file is written
+            await self._find_out(name)
+
+    async def _find_out(self, path: str) -> None:
+        for spelling in self._spellings:
+            await spelling.find_out(path, self._found)
+
+    def _clash(self, path: str, name: str, other: str) -> InvalidSpec:
+        is_form = normalize("NFC", path) == normalize("NFC", other)
+        # Both forms look the same.
+        measured = f"{other!a}, not {path!a}" if is_form else other
+        only = f"differs only in {'Unicode form' if is_form else 'case'} from"
+        if path == name:
+            return InvalidSpec.of(f"{self._uri / name} {only} what is there", measured, REMEDY.format("file"))
+        what = f"{self._uri / name} is below a directory that {only} one that is there"
+        return InvalidSpec.of(what, measured, REMEDY.format("directory"))
+
+
+def _has_case(component: str) -> bool:
+    return component.lower() != component.upper()
+
+
+def _other_case(component: str) -> str:
+    return component.translate(SWAPPED)
+
+
+def _has_forms(component: str) -> bool:
+    return _other_form(component) != component
+
+
+def _other_form(component: str) -> str:
+    composed = normalize("NFC", component)
+    return composed if composed != component else normalize("NFD", component)
