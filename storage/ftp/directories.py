@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import ftplib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TypeVar
 
 from podferry.contract.errors import Corrupt, Unavailable
@@ -203,6 +204,16 @@ def file_entry(session: FtpSession, path: str, name: str, size: int | None = Non
         raise ftplib.error_proto(f"213 without a size: {str(size)[:20]}")
     (time,) = session.times([path])
     return Entry(name, size, tag_of(size, time))
+
+
+def is_there(session: FtpSession, path: str) -> bool:
+    """Whether the server finds something under a path, in whatever spelling; what it denies is not there."""
+    commands = (f"MLST {path}",) if "MLST" in session.features else (f"SIZE {path}", f"CWD {path}")
+    for command in commands:
+        with suppress(ftplib.error_perm):
+            session.sendcmd(command)
+            return True
+    return False
 
 
 def _facts_of(session: FtpSession, path: str) -> Facts:

@@ -18,7 +18,7 @@ from typing import TypeVar
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation, store_error, translating, unused_keys
-from podferry.storage.ftp.directories import endless, file_entry, list_directory, path_of
+from podferry.storage.ftp.directories import endless, file_entry, is_there, list_directory, path_of
 from podferry.storage.ftp.login import Tls, login_for, names_of_credentials
 from podferry.storage.ftp.read_range import ReadRange
 from podferry.storage.ftp.replies import Endless
@@ -29,6 +29,7 @@ from podferry.storage.ftp.worker_threads import WorkerThreads
 from podferry.storage.ftp.writes import delete_file, exists, write_file
 from podferry.storage.object_names import checked_name
 from podferry.storage.retries import pauses, retry_changed
+from podferry.storage.same_names import SameNames
 from podferry.storage.store import Body, Receive, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.walk import Directory, Walk, children_of
@@ -66,6 +67,7 @@ class FtpStore:
         self._threads = WorkerThreads(MAX_SESSIONS, "ftp")
         self._small = SmallReads(self._sessions, self._threads, limits) if login.tls is Tls.NONE else None
         self._closed = threading.Event()
+        self._names = SameNames(uri, self._found, self._directory)
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
         """See `Store.entries`. The listing is complete before the first entry is yielded."""
@@ -115,7 +117,8 @@ class FtpStore:
                 raise store_error("exists", self._location, name)
             write_file(session, self._location, name, source)
 
-        await source.finish(asyncio.ensure_future(self._call(name, work, repeat=False)))
+        async with self._names.writing(name):
+            await source.finish(asyncio.ensure_future(self._call(name, work, repeat=False)))
 
     async def delete(self, names: Iterable[str]) -> None:
         """See `Store.delete`. Directories remain."""
@@ -130,6 +133,10 @@ class FtpStore:
             await self._small.close()
         self._threads.close()
         await asyncio.to_thread(self._sessions.close)
+
+    async def _found(self, name: str) -> bool:
+        path = path_of(self.uri, name)
+        return await self._call(name, lambda session: is_there(session, path))
 
     async def _directory(self, name: str) -> Directory:
         return await self._call(name, lambda session: list_directory(session, self.uri, name))

@@ -22,6 +22,7 @@ from podferry.storage.errors.translate import StoreLocation, translating, unused
 from podferry.storage.in_parallel import for_each_limited
 from podferry.storage.object_names import checked_name
 from podferry.storage.retries import pauses
+from podferry.storage.same_names import SameNames
 from podferry.storage.sftp.client import HARD_LINK, SftpClient
 from podferry.storage.sftp.connections import Connections
 from podferry.storage.sftp.directories import entry_of, list_directory, path_of
@@ -59,6 +60,7 @@ class SftpStore:
         login = login_for(uri, config.credentials, unused)
         self._location = StoreLocation(uri, login.address, names)
         self._connections = Connections(uri, read, self._location, limits)
+        self._names = SameNames(uri, self._found, self._directory)
         self.exclusive_create = True
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
@@ -96,7 +98,8 @@ class SftpStore:
         async def work(client: SftpClient) -> None:
             await target.run(client, source)
 
-        await source.finish(asyncio.ensure_future(self._call(name, work, None, repeat=False)))
+        async with self._names.writing(name):
+            await source.finish(asyncio.ensure_future(self._call(name, work, None, repeat=False)))
 
     async def delete(self, names: Iterable[str]) -> None:
         """See `Store.delete`. Directories remain."""
@@ -115,6 +118,17 @@ class SftpStore:
                 await client.remove(path)
 
         await self._call(name, work)
+
+    async def _found(self, name: str) -> bool:
+        path = self._path(name)
+
+        async def work(client: SftpClient) -> bool:
+            with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+                await client.attributes(path)
+                return True
+            return False
+
+        return await self._call(name, work)
 
     async def _directory(self, name: str) -> Directory:
         return await self._call(name, lambda client: list_directory(client, self.uri, name))

@@ -104,3 +104,28 @@ async def test_a_name_that_the_server_refuses_is_not_denied() -> None:
     async with opened(RNTO=saying("550 no", "250 other", "250 back", "550 no")) as (_, store):
         with pytest.raises(InvalidSpec, match=r"does not accept the name .*/d/new \(550 no"):
             await store.write("new", b"x")
+
+
+@pytest.mark.parametrize("has_facts", [True, False])
+async def test_a_file_under_another_spelling_of_its_name_is_not_replaced(has_facts: bool) -> None:
+    there = {"/d/a", "/d/A"}
+
+    def answering(reply: str) -> Handler:
+        async def answer(session: Session, path: str) -> None:
+            await session.say(*(reply.format(path).split("\n") if path in there else ["550 no"]))
+
+        return answer
+
+    replies = {"SIZE": answering("213 10"), "MLST": answering("250-\n Type=file;Size=10; {}\n250 End")}
+    features = ("211-", " MLST Type*;", "211 End") if has_facts else ("500 no",)
+
+    async def feat(session: Session, _: str) -> None:
+        await session.say(*features)
+
+    async with opened(FEAT=feat, RNTO=saying("250 renamed"), **replies) as (server, store):
+        with pytest.raises(InvalidSpec, match=r"/d/A differs only in case .*\(a\)"):
+            await store.write("A", b"new")
+        assert not [each for each in server.commands if each.startswith(("STOR", "RNFR"))]
+        await store.write("a", b"new")
+        asked = [each for each in server.commands if each.startswith(("MLST", "SIZE"))]
+        assert {each.partition(" ")[0] for each in asked} == {"MLST" if has_facts else "SIZE"}
