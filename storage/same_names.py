@@ -9,7 +9,7 @@ listing shows its spelling.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from itertools import accumulate
 from string import ascii_lowercase, ascii_uppercase
 from unicodedata import normalize
@@ -23,7 +23,9 @@ from podferry.storage.walk import ListDirectory
 
 SWAPPED = str.maketrans(ascii_lowercase + ascii_uppercase, ascii_uppercase + ascii_lowercase)
 """Of ASCII alone: a server that does not distinguish case may still not know that of other letters."""
-REMEDY = "Choose another name: to the server they are one {}"
+Writing = Callable[[str], AbstractAsyncContextManager[None]]
+"""`SameNames.writing` of a store."""
+REMEDY = "Choose another name: to the store they are one {}"
 
 
 class _Spelling:

@@ -11,6 +11,7 @@ from pathlib import Path
 from podferry.contract.errors import NotFound, Unavailable
 from podferry.storage.local.files import check_inside, is_of_juicefs
 from podferry.storage.object_names import is_temporary, join
+from podferry.storage.walk import Directory
 
 
 def scan(path: Path, claim: Path | None) -> list[os.DirEntry[str]]:
@@ -24,6 +25,20 @@ def scan(path: Path, claim: Path | None) -> list[os.DirEntry[str]]:
         if claim is not None and item.is_symlink():
             check_inside(Path(item.path), claim)
     return found
+
+
+def names_in(path: Path, directory: str) -> Directory:
+    """The names in a directory as they are spelled, all of them as `unsized`.
+
+    Args:
+        path: Where it is.
+        directory: Its name at the store.
+    """
+    try:
+        with os.scandir(path) as items:
+            return Directory(unsized=tuple(join(directory, item.name) for item in items))
+    except (FileNotFoundError, NotADirectoryError):
+        return Directory()
 
 
 def is_object(item: os.DirEntry[str]) -> bool:

@@ -27,6 +27,7 @@ from podferry.storage.multipart import (
     unknown_upload,
 )
 from podferry.storage.object_names import checked_name, temporary_name
+from podferry.storage.same_names import Writing
 from podferry.storage.timeouts_and_limits import MIB
 
 T = TypeVar("T")
@@ -45,8 +46,9 @@ class LocalMultipart:
     min_part_bytes = 1
     max_parts = 1 << 31
 
-    def __init__(self, call: BlockingCall, location: StoreLocation, root: Path) -> None:
+    def __init__(self, call: BlockingCall, location: StoreLocation, root: Path, writing: Writing) -> None:
         self._call = call
+        self._writing = writing
         self._location = location
         self._root = root
 
@@ -75,7 +77,8 @@ class LocalMultipart:
         """See `MultipartStore.complete`."""
         path, _ = self._hidden_file(name, upload)
         expected = object_checksum(ordered_parts(self._location.uri / name, parts))
-        await self._call(name, lambda: self._complete(name, upload, path, expected), "written")
+        async with self._writing(name):
+            await self._call(name, lambda: self._complete(name, upload, path, expected), "written")
 
     async def abort(self, name: str, upload: str) -> None:
         """See `MultipartStore.abort`."""

@@ -10,6 +10,7 @@ from typing import Any
 from podferry.storage.errors.translate import StoreLocation
 from podferry.storage.local.files import publish_file
 from podferry.storage.object_names import checked_name
+from podferry.storage.same_names import Writing
 from podferry.storage.server_copy import StoredObject, checked_copy
 from podferry.storage.timeouts_and_limits import MIB
 
@@ -25,14 +26,15 @@ class LocalServerCopy:
 
     max_bytes = 1 << 62
 
-    def __init__(self, call: BlockingCall, location: StoreLocation, root: Path) -> None:
-        self._call, self._location, self._root = call, location, root
+    def __init__(self, call: BlockingCall, location: StoreLocation, root: Path, writing: Writing) -> None:
+        self._call, self._location, self._root, self._writing = call, location, root, writing
 
     async def copy(self, source: str, target: str) -> StoredObject:
         """See `ServerCopy.copy`."""
         checked_name(source)
         checked_name(target)
-        made: StoredObject = await self._call(source, lambda: self._copy(source, target), "copied")
+        async with self._writing(target):
+            made: StoredObject = await self._call(source, lambda: self._copy(source, target), "copied")
         return made
 
     def _copy(self, source: str, target: str) -> StoredObject:

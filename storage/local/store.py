@@ -30,12 +30,14 @@ from podferry.storage.local.files import (
     remove_file,
     write_all,
 )
-from podferry.storage.local.listing import files_below, is_object, scan
+from podferry.storage.local.listing import files_below, is_object, names_in, scan
 from podferry.storage.local.multipart import LocalMultipart
 from podferry.storage.local.server_copy import LocalServerCopy
 from podferry.storage.object_names import checked_name, join
+from podferry.storage.same_names import SameNames
 from podferry.storage.store import Body, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
+from podferry.storage.walk import Directory
 from podferry.storage.write_body import BodySource
 
 T = TypeVar("T")
@@ -65,8 +67,10 @@ class LocalStore:
         self._root = CLAIMS / uri.bucket / uri.key if uri.scheme == CLAIM_SCHEME else ROOT / uri.key
         # Errors name the path: what is wrong is wrong with a file.
         self._location = StoreLocation(Uri("file", "", str(self._root).strip("/")))
-        self.multipart = LocalMultipart(self._call, self._location, self._root)
-        self.server_copy = LocalServerCopy(self._call, self._location, self._root)
+        self._names = SameNames(self._location.uri, self._found, self._directory)
+        writing = self._names.writing
+        self.multipart = LocalMultipart(self._call, self._location, self._root, writing)
+        self.server_copy = LocalServerCopy(self._call, self._location, self._root, writing)
         self._limits = limits
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
@@ -95,7 +99,8 @@ class LocalStore:
         """See `Store.write`."""
         source = BodySource(body, self._limits.part_bytes, 1 << 62)
         try:
-            await self._call(name, lambda: self._write(name, source, mode), "written")
+            async with self._names.writing(checked_name(name)):
+                await self._call(name, lambda: self._write(name, source, mode), "written")
         except BaseException:
             if source.failure is not None:
                 raise source.failure from None
@@ -119,6 +124,12 @@ class LocalStore:
         if self._claim is not None:
             check_inside(self._root / name, self._claim)
         return work()
+
+    async def _found(self, name: str) -> bool:
+        return await self._call(name, lambda: os.path.lexists(self._root / name))
+
+    async def _directory(self, name: str) -> Directory:
+        return await self._call(name, lambda: names_in(self._root / name, name))
 
     def _path(self, name: str) -> Path:
         return self._root / checked_name(name)
@@ -158,7 +169,7 @@ class LocalStore:
                 write_all(descriptor, part)
 
         exclusive = mode is WriteMode.CREATE
-        publish_file(self._location, self._root, checked_name(name), fill, exclusive=exclusive)
+        publish_file(self._location, self._root, name, fill, exclusive=exclusive)
 
 
 def required_directory(uri: Uri) -> Path:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from unicodedata import normalize
 
 import pytest
 
 from podferry.contract.errors import InvalidSpec
-from podferry.contract.uri import Uri
+from podferry.contract.uri import Uri, parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.store import Store, StoreConfig
 from podferry.storage.timeouts_and_limits import Limits
-from tests.support.rclone import rclone
+from tests.cluster.process import wait_until
+from tests.support.juicefs import FUSE, OWN_MOUNTS
+from tests.support.rclone import PROGRAM, rclone
+from tests.support.real_servers import free_port, running
 
 USER, PASSWORD = "user", "password"
 KEYS = {
@@ -75,3 +79,46 @@ async def test_a_server_that_distinguishes_case_has_both(tmp_path: Path, kind: s
         for name in ("Model.pt", "model.pt", "Dir/a"):
             await store.write(name, name.encode())
         assert await content(store) == {name: name.encode() for name in ("Model.pt", "model.pt", "Dir/a")}
+
+
+@pytest.mark.parametrize("is_claim", [False, True])
+async def test_a_mount_that_does_not_distinguish_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_claim: bool
+) -> None:
+    with mounted(tmp_path, "--vfs-case-insensitive", "--vfs-cache-mode", "writes") as mount:
+        monkeypatch.setattr("podferry.storage.local.store.CLAIMS", mount.parent)
+        store = open_store(Uri("pvc", mount.name, "x") if is_claim else parse_uri(f"{mount}/x"))
+        for name in ("Model.pt", "Dir/a"):
+            await store.write(name, b"1")
+        for name, other in (("model.pt", "Model.pt"), ("dir/b", "Dir")):
+            with pytest.raises(InvalidSpec, match=rf"{name} .* only in case .*\({other}\)"):
+                await store.write(name, b"2")
+        await store.write("Model.pt", b"3")
+        assert await content(store) == {"Model.pt": b"3", "Dir/a": b"1"}
+
+
+@contextmanager
+def mounted(folder: Path, *options: str) -> Iterator[Path]:
+    """A folder that rclone mounts, as this process reaches it."""
+    if os.geteuid() != 0 or not FUSE.exists():
+        raise RuntimeError(f"a mount needs root and {FUSE}: load the kernel's module fuse")
+    point, log = folder / "mount", folder / "log"
+    for each in (folder / "files", point):
+        each.mkdir()
+    port = free_port()
+    own = ["--config", str(folder / "none"), "--cache-dir", str(folder / "cache")]
+    control = ["--rc", "--rc-no-auth", "--rc-addr", f"127.0.0.1:{port}"]
+    command = [
+        *OWN_MOUNTS,
+        str(PROGRAM),
+        "mount",
+        str(folder / "files"),
+        str(point),
+        *own,
+        *control,
+        *options,
+    ]
+    with running(command, port, log) as process:
+        reached = Path(f"/proc/{process.pid}/root{point}")
+        wait_until(f"rclone to mount\n{log}", reached.is_mount, 60)
+        yield reached

@@ -295,3 +295,49 @@ async def test_a_file_system_without_hard_links_has_no_exclusive_commits(claims,
     with pytest.raises(InvalidSpec, match="no hard links, which exclusive commits need"):
         await store.write("b", b"1", WriteMode.CREATE)
     assert await listed(store) == ["a"]
+
+
+@pytest.fixture
+def caseless(tmp_path, monkeypatch):
+    """A store on a file system that finds names in upper and lower case, such as a mount of Azure Files."""
+    root = tmp_path / "root"
+
+    async def found(_, name):
+        return any(str(path.relative_to(root)).lower() == name.lower() for path in root.rglob("*"))
+
+    monkeypatch.setattr(LocalStore, "_found", found)
+    return LocalStore(parse_uri(str(root)))
+
+
+@pytest.mark.parametrize("mode", WriteMode)
+async def test_names_that_differ_only_in_case_never_replace_each_other(caseless, mode):
+    await caseless.write("Dir/Model.pt", b"1", mode)
+    for name, other in (("Dir/model.pt", "Dir/Model.pt"), ("dir/new", "Dir")):
+        with pytest.raises(InvalidSpec, match=rf"/root/{name} .* only in case .*\({other}\)"):
+            await caseless.write(name, b"2", mode)
+    await caseless.write("Dir/Model.pt", b"3")
+    assert await listed(caseless) == ["Dir/Model.pt"]
+
+
+async def test_nor_do_uploads_in_parts_and_copies(caseless):
+    await caseless.write("Model.pt", b"1")
+    await caseless.write("other", b"2")
+    upload = await caseless.multipart.begin("model.pt", 4)
+    part = await caseless.multipart.send("model.pt", upload, 1, b"2")
+    with pytest.raises(InvalidSpec, match="only in case"):
+        await caseless.multipart.complete("model.pt", upload, [part])
+    await caseless.multipart.abort("model.pt", upload)
+    with pytest.raises(InvalidSpec, match="only in case"):
+        await caseless.server_copy.copy("other", "model.pt")
+    assert await listed(caseless) == ["Model.pt", "other"]
+    assert bytes(await caseless.read("Model.pt")) == b"1"
+
+
+async def test_a_file_system_that_distinguishes_case_is_asked_once(store, monkeypatch):
+    asked = []
+    lexists = os.path.lexists
+    monkeypatch.setattr(os.path, "lexists", lambda path: asked.append(path.name) or lexists(path))
+    for name in ("Model.pt", "model.pt", "Model.pt"):
+        await store.write(name, name.encode())
+    assert asked == ["Model.pt", "mODEL.PT"]
+    assert sorted(await listed(store)) == ["Model.pt", "model.pt"]
