@@ -64,9 +64,12 @@ class SameNames:
         self, uri: Uri, found: Callable[[str], Awaitable[bool]], list_directory: ListDirectory
     ) -> None:
         self._uri, self._found, self._list_directory = uri, found, list_directory
-        self._spellings = (_Spelling(_has_case, _other_case), _Spelling(_has_forms, _other_form))
+        self._forms = _Spelling(_has_forms, _other_form)
+        self._spellings = (_Spelling(_has_case, _other_case), self._forms)
         self._in_flight = NamesInFlight()
-        self._known: dict[str, str] = {}  # the server's spelling, by what its spellings have in common
+        self._listed: dict[str, str] = {}  # the store's spelling, by what all spellings have in common
+        # Some servers (Nextcloud) change the form of what they store, so that listings do not show it.
+        self._written: dict[str, str] = {}
 
     @asynccontextmanager
     async def writing(self, name: str) -> AsyncIterator[None]:
@@ -88,35 +91,46 @@ class SameNames:
             await self._take_written(paths)
 
     def _is_doubtful(self, path: str) -> bool:
-        last = path.rpartition("/")[2]
-        return any(spelling.is_doubtful(last) for spelling in self._spellings)
+        return any(spelling.is_doubtful(_last(path)) for spelling in self._spellings)
 
     async def _check(self, paths: list[str]) -> None:
         for path in paths:
-            if not self._is_doubtful(path) or self._known.get(caseless(path)) == path:
+            if not self._is_doubtful(path) or self._is_known(path):
                 continue
             if not await self._found(path):
                 return  # nor is anything below it
             await self._find_out(path)
             if self._is_doubtful(path):
-                await self._check_spelling(path, paths[-1])
+                other = self._own_spelling(path) or await self._spelling_of(path)
+                if other != path:
+                    raise self._clash(path, paths[-1], other)
 
-    async def _check_spelling(self, path: str, name: str) -> None:
+    def _is_known(self, path: str) -> bool:
+        return path in {self._listed.get(caseless(path)), self._own_spelling(path)}
+
+    def _own_spelling(self, path: str) -> str:
+        """Under which name this store has written a file with accents; empty if it is not known to have."""
+        return self._written.get(_composed(path), "") if self._forms.is_doubtful(_last(path)) else ""
+
+    async def _spelling_of(self, path: str) -> str:
+        """How the store spells what it finds under a path; the same if listings do not show it."""
         listed = await self._list_directory(path.rpartition("/")[0])
         found = {*(entry.name for entry in listed.entries), *listed.unsized, *listed.directories}
-        spelled = {caseless(each): each for each in found}
-        other = path if path in found else spelled.get(caseless(path), path)
-        self._known.update(spelled)
-        self._known[caseless(path)] = other
-        if other != path:
-            raise self._clash(path, name, other)
+        self._listed.update((caseless(each), each) for each in found)
+        same = sorted(each for each in found if caseless(each) == caseless(path)) or [path]
+        form = (each for each in same if _composed(each) == _composed(path))
+        spelled = self._listed[caseless(path)] = path if path in found else next(form, same[0])
+        return spelled
 
     async def _take_written(self, paths: list[str]) -> None:
         """Directories are known from now on; of files, there may be millions."""
         *directories, name = paths
-        self._known.update((caseless(path), path) for path in directories if self._is_doubtful(path))
-        if caseless(name) in self._known:
-            self._known[caseless(name)] = name
+        self._listed.update((caseless(path), path) for path in directories if self._is_doubtful(path))
+        self._written.update(
+            (_composed(path), path) for path in paths if self._forms.is_doubtful(_last(path))
+        )
+        if caseless(name) in self._listed:
+            self._listed[caseless(name)] = name
         with suppress(FerryError):  # the file is written
             await self._find_out(name)
 
@@ -125,9 +139,9 @@ class SameNames:
             await spelling.find_out(path, self._found)
 
     def _clash(self, path: str, name: str, other: str) -> InvalidSpec:
-        is_form = normalize("NFC", path) == normalize("NFC", other)
+        is_form = _composed(path) == _composed(other)
         # Both forms look the same.
-        measured = f"{other!a}, not {path!a}" if is_form else other
+        measured = f"{_last(other)!a}, not {_last(path)!a}" if is_form else other
         only = f"differs only in {'Unicode form' if is_form else 'case'} from"
         if path == name:
             return InvalidSpec.of(f"{self._uri / name} {only} what is there", measured, REMEDY.format("file"))
@@ -148,5 +162,13 @@ def _has_forms(component: str) -> bool:
 
 
 def _other_form(component: str) -> str:
-    composed = normalize("NFC", component)
+    composed = _composed(component)
     return composed if composed != component else normalize("NFD", component)
+
+
+def _composed(path: str) -> str:
+    return normalize("NFC", path)
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from unicodedata import normalize
 
 import pytest
@@ -30,11 +31,13 @@ class Server:
 
     Attributes:
         files: The spelling and content of each.
+        spell: The server's spelling of a new name.
         asked: Requests.
     """
 
     def __init__(self, key: Callable[[str], str] = str) -> None:
         self._key = key
+        self.spell: Callable[[str], str] = str
         self.files: dict[str, tuple[str, str]] = {}
         self._directories: dict[str, str] = {"": ""}
         self.asked: list[str] = []
@@ -59,14 +62,14 @@ class Server:
     def put(self, name: str) -> None:
         """Store a file as the server does, whatever it replaces; its content is the name."""
         above, _, last = name.rpartition("/")
-        spelled = join(self._made(above), last)
+        spelled = self.spell(join(self._made(above), last))
         self.files[self._key(name)] = self.files.get(self._key(name), (spelled, ""))[0], name
 
     def _made(self, directory: str) -> str:
         """The spelling of a directory, which is made if it is missing."""
         if self._key(directory) not in self._directories:
             above, _, last = directory.rpartition("/")
-            self._directories[self._key(directory)] = join(self._made(above), last)
+            self._directories[self._key(directory)] = self.spell(join(self._made(above), last))
         return self._directories[self._key(directory)]
 
     async def write(self, *names: str) -> None:
@@ -123,6 +126,30 @@ async def test_names_that_differ_only_in_unicode_form(kind: str, first: str, sec
     await server.write(first, first, f"d-{first}/a")
     await server.refuses(second, rf"only in Unicode form .*\({first!a}, not {second!a}\)".replace("\\", "."))
     await server.refuses(f"d-{second}/b", "below a directory that differs only in Unicode form")
+
+
+@pytest.mark.parametrize("stored", ["NFC", "NFD"])
+@pytest.mark.parametrize(("first", "second"), [(COMPOSED, DECOMPOSED), (DECOMPOSED, COMPOSED)])
+async def test_a_server_that_changes_forms_has_files_replaced_under_their_own_name(
+    stored: str, first: str, second: str
+) -> None:
+    """Nextcloud stores all names in NFC, HFS+ in NFD."""
+    server = Server(KEYS["forms"])
+    server.spell = partial(normalize, stored)
+    for name, other in ((first, second), (f"d-{first}/a", f"d-{second}/b")):
+        await server.write(name, name, name)
+        await server.refuses(other, "only in Unicode form")
+        await server.write(name)
+
+
+async def test_the_message_names_the_file_that_would_be_replaced() -> None:
+    server = Server(KEYS["forms"])
+    await server.write(f"q/{COMPOSED}", f"q/{COMPOSED.lower()}", "q/z")
+    server.names = SameNames(Uri("dav", "host", "x"), server.found, server.listed)
+    for first, second in ((COMPOSED, DECOMPOSED), (COMPOSED.lower(), DECOMPOSED.lower())):
+        await server.refuses(
+            f"q/{second}", rf"\({first!a}, not {second!a}\)".replace("\\x", ".x").replace("\\u", ".u")
+        )
 
 
 async def test_a_server_that_normalizes_forms_has_both_cases() -> None:
@@ -214,3 +241,12 @@ async def test_a_file_that_is_written_is_no_error_if_the_next_request_is_one() -
     server.names = SameNames(Uri("dav", "host", "x"), fails, server.listed)
     await server.write("a")
     assert server.files == {"a": ("a", "a")}
+
+
+async def test_a_server_that_distinguishes_forms_alone_has_both() -> None:
+    server = Server(KEYS["case"])
+    await server.write(*(COMPOSED, DECOMPOSED, "Model.pt") * 3)
+    assert sorted(server.files.values()) == sorted(
+        (name, name) for name in (COMPOSED, DECOMPOSED, "Model.pt")
+    )
+    await server.refuses(COMPOSED.lower(), "only in case")
