@@ -83,14 +83,12 @@ class Costs:
         self._started = self._agent.cpu()
 
     def _end(self) -> None:
-        """Everything is durable: what it cost is complete.
+        """Wait until everything is durable: then what it cost is complete.
 
-        Raises:
-            RuntimeError: It is not the last checkpoint that is durable.
+        A starved agent may not even have seen the last checkpoint when the trainer ends.
         """
         last = f"step-{self._how.saves}"
-        self._agent.wait_until(lambda status: not status.pending)
+        self._agent.wait_until(
+            lambda status: not status.pending and last in [one.name for one in status.durable[-1:]]
+        )
         self._used.append(self._agent.cpu() - self._started)
-        durable = next(iter(self._agent.status().durable[-1:]), None)
-        if durable is None or durable.name != last:
-            raise RuntimeError(f"{last} is not durable: {durable}")

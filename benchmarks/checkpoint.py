@@ -16,7 +16,7 @@ from pathlib import Path
 
 from agents import GENTLE, Agent, agent, on_cores
 from cadence import Cadence, Costs
-from contention import Contention, stepping, trainers_core, writing
+from contention import Contention, Overlaps, stepping, trainers_core, writing
 from drains import Backlog, drain
 from harness import Finding, Result, compare
 from report import report
@@ -98,13 +98,17 @@ def sending_agent(how: Contention, folder: Path) -> Iterator[Agent]:
 def writes(sizes: Sizes, folder: Path) -> tuple[list[Result], list[Finding]]:
     """What a trainer's write feels."""
     with sending_agent(sizes.contention, folder) as sending:
-        return compare(writing(sizes.contention, folder, sending), sizes.contention_pairs), []
+        overlaps = Overlaps(sending, "the next write")
+        contest = writing(sizes.contention, folder, sending, overlaps)
+        return compare(contest, sizes.contention_pairs), [overlaps.finding()]
 
 
 def steps(sizes: Sizes, folder: Path) -> tuple[list[Result], list[Finding]]:
     """What a trainer's step feels."""
     with sending_agent(sizes.contention, folder) as sending:
-        return compare(stepping(sizes.contention, sending), sizes.contention_pairs), []
+        overlaps = Overlaps(sending, "the steps")
+        contest = stepping(sizes.contention, sending, overlaps)
+        return compare(contest, sizes.contention_pairs), [overlaps.finding()]
 
 
 def costs(sizes: Sizes, folder: Path) -> tuple[list[Result], list[Finding]]:

@@ -90,8 +90,8 @@ def end(agent: Agent) -> Ended:
     except subprocess.TimeoutExpired:
         code = -1
     seconds = time.monotonic() - started
-    commits = [decode_commit(path.read_bytes(), str(path)) for path in (agent.held / COMMITS).iterdir()]
-    notes = [decode_note(path.read_bytes(), str(path)) for path in (agent.held / NOTES).iterdir()]
+    commits = [decode_commit(path.read_bytes(), str(path)) for path in (agent.held / COMMITS).glob("*")]
+    notes = [decode_note(path.read_bytes(), str(path)) for path in (agent.held / NOTES).glob("*")]
     lines = [line for line in agent.log.read_text().splitlines() if WORDS in line]
     durable, noted = {commit.name for commit in commits}, {name for note in notes for name in note.pending}
     return Ended(seconds, code, durable, noted, "\n".join(lines))
