@@ -16,7 +16,11 @@ from statistics import median
 
 OURS, LIMIT = "podferry", "limit"
 """How a contest calls the two that it always has."""
+NOISE = " (noise)"
+"""Behind the case, in the row of a peer against itself."""
 RESAMPLES = 10_000
+LEAST_SECONDS = 0.001
+"""What is left at least of a time without the start, which may have taken longer than the whole."""
 
 
 def nothing() -> None:
@@ -50,6 +54,8 @@ class Contest:
         case: For people.
         least: The ratios that are to be reached, by peer; one for the limit (`LIMIT`) makes a row of it.
         noise: The limit does a peer's work once more: their ratio is the noise of the machine.
+        starts: The same commands with almost no work, by contestant: each runs in the same round, and its
+            time is subtracted for another row, the throughput without the start of the program.
     """
 
     case: str
@@ -58,6 +64,7 @@ class Contest:
     limit: Command
     least: Mapping[str, float] = field(default_factory=dict)
     noise: bool = False
+    starts: Mapping[str, Command] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,20 +126,38 @@ def compare(
     order = list(contestants)
     shuffle = random.Random(contest.case).shuffle  # noqa: S311 - an order, no secret
     times: dict[str, list[float]] = {name: [] for name in contestants}
+    starts: dict[str, list[float]] = {name: [] for name in contest.starts}
     for number in range(0 if warm_up else 1, pairs + 1):
         shuffle(order)
         round_times = {name: timed(contestants[name]) for name in order}
+        round_starts = {name: timed(contest.starts[name]) for name in order if name in contest.starts}
         shown = ", ".join(f"{name} {round_times[name]:.3f}" for name in contestants)
         say(f"{contest.case}: {'warm-up' if number == 0 else f'{number}/{pairs}'}: {shown} s")
         if number:
             for name, seconds in round_times.items():
                 times[name].append(seconds)
+            for name, seconds in round_starts.items():
+                starts[name].append(seconds)
     rows = [*contest.peers, *({LIMIT} & set(contest.least))]
     results = [_result(contest, peer, times) for peer in rows]
+    if starts:
+        results += [_result(contest, peer, _without(starts, times), ", without the start") for peer in rows]
     if contest.noise:
         again = {**times, OURS: times[LIMIT]}
-        results += [_result(contest, peer, again, " (noise)") for peer in contest.peers]
+        results += [_result(contest, peer, again, NOISE) for peer in contest.peers]
     return results
+
+
+def _without(
+    starts: Mapping[str, Sequence[float]], times: Mapping[str, Sequence[float]]
+) -> Mapping[str, Sequence[float]]:
+    """What is left of the times, round by round."""
+    return {
+        name: [
+            max(whole - start, LEAST_SECONDS) for whole, start in zip(times[name], starts[name], strict=True)
+        ]
+        for name in times
+    }
 
 
 def _result(contest: Contest, peer: str, times: Mapping[str, Sequence[float]], note: str = "") -> Result:
@@ -141,7 +166,7 @@ def _result(contest: Contest, peer: str, times: Mapping[str, Sequence[float]], n
     low, high = interval(ratios)
     return Result(
         case=contest.case + note,
-        peer=f"{peer}, twice" if note else peer,
+        peer=f"{peer}, twice" if note == NOISE else peer,
         ours_s=round(median(ours), 4),
         peer_s=round(median(theirs), 4),
         limit_s=round(median(times[LIMIT]), 4),
@@ -149,7 +174,7 @@ def _result(contest: Contest, peer: str, times: Mapping[str, Sequence[float]], n
         pairs=len(ratios),
         low=round(low, 2),
         high=round(high, 2),
-        least=None if note else contest.least.get(peer),
+        least=None if note == NOISE else contest.least.get(peer),
     )
 
 

@@ -1,5 +1,6 @@
 """How fast each source is staged from a real server: podferry's entire command against the usual tool.
 
+Both are also timed with one small file in each round: without that time, what is left is the throughput.
 Rounds alternate, server, source and targets are in memory, and `cp` within the memory is the limit.
 """
 
@@ -9,12 +10,13 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
 from datasets import MIB, Data, Kind
-from harness import LIMIT, Contest, Result, compare
+from harness import LIMIT, OURS, Command, Contest, Result, compare
 from peers import OURS_PROGRAM, downloading
 from report import report
 from serving import in_memory, machine, with_load
@@ -34,6 +36,8 @@ def small(files: int) -> Data:
 
 FILES = 1000
 """Small files; with more of them, the start of the programs counts less."""
+ONE = Data("one", "1 x 30 KB", (Kind(1, 30_000, 30_000),))
+"""What a program takes for this is its start."""
 LARGE = Data("large", "2 x 128 MiB", (Kind(2, 128 * MIB, 128 * MIB),))
 SHORT = (
     small(50),
@@ -45,22 +49,48 @@ LEAST = 1.0
 """The ratio that is to be reached, of every row."""
 
 
-def contest(scheme: str, source: Source, served: Served, data: Data, folder: Path, files: Path) -> Contest:
-    """Ours against the usual tool, for one set."""
-    held = files / data.name
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One scheme's server, and where its sets and the targets are."""
 
-    def command(name: str, words: Sequence[str], target: Path):
-        return downloading(name, words, served.environment, held, target)
+    scheme: str
+    source: Source
+    served: Served
+    folder: Path
+    files: Path
 
-    ours, theirs, limit = (folder / name for name in ("ours", "theirs", "limit"))
-    uri = f"{served.uri}/{data.name}"
-    return Contest(
-        f"{data.title}; {scheme}",
-        ours=command("podferry", [OURS_PROGRAM, "dataset", "get", *served.options, uri, str(ours)], ours),
-        peers={source.peer: command(source.peer, served.peer(data.name, theirs), theirs)},
-        limit=command(LIMIT, ["cp", "-r", str(held), str(limit)], limit),
-        least={source.peer: LEAST},
-    )
+    def contest(self, data: Data) -> Contest:
+        """Ours against the usual tool, for one set."""
+        commands, peer = self._commands(data), self.source.peer
+        return Contest(
+            f"{data.title}; {self.scheme}",
+            ours=commands[OURS],
+            peers={peer: commands[peer]},
+            limit=commands[LIMIT],
+            least={peer: LEAST},
+            starts=self._commands(ONE),
+        )
+
+    def _commands(self, data: Data) -> dict[str, Command]:
+        held = self.files / data.name
+        ours, theirs, limit = (self.folder / name for name in ("ours", "theirs", "limit"))
+        get = [
+            OURS_PROGRAM,
+            "dataset",
+            "get",
+            *self.served.options,
+            f"{self.served.uri}/{data.name}",
+            str(ours),
+        ]
+        words = {
+            OURS: (get, ours),
+            self.source.peer: (self.served.peer(data.name, theirs), theirs),
+            LIMIT: (["cp", "-r", str(held), str(limit)], limit),
+        }
+        return {
+            name: downloading(name, given, self.served.environment, held, target)
+            for name, (given, target) in words.items()
+        }
 
 
 def rows(
@@ -71,12 +101,12 @@ def rows(
     results: list[Result] = []
     files, own = folder / scheme / "files", folder / scheme / "server"
     own.mkdir(parents=True)
-    for data in sets:
+    for data in (*sets, ONE):
         data.write(files)
     with source.serve(files, own) as served:
+        row = Row(scheme, source, served, folder, files)
         for data in sets:
-            found = contest(scheme, source, served, data, folder, files)
-            results += compare(found, pairs, warm_up=warm_up)
+            results += compare(row.contest(data), pairs, warm_up=warm_up)
     return served.server, results
 
 
