@@ -14,7 +14,8 @@ Callers never see a vendor's exception: `podferry.storage.errors.translate` turn
 from __future__ import annotations
 
 import enum
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
@@ -158,6 +159,22 @@ class BundlingStore(Protocol):
             positions: Ascending.
             size: No more than a bundle may have.
         """
+
+
+Confirm = Callable[[Sequence[Entry]], Coroutine[object, object, None]]
+"""Raises `Changed` or `NotFound` unless these files have the size and tag that they were listed with."""
+
+
+@runtime_checkable
+class ConfirmingStore(Protocol):
+    """A store that sends a mixture of two versions if a file is overwritten in place meanwhile.
+
+    The head of a response has the tag of the version that its first byte is of. `Store.read` asks for the tag
+    again after the last byte; callers that send the requests of `Store.request_builder` themselves have to.
+    """
+
+    def confirming(self) -> AbstractAsyncContextManager[Confirm]:
+        """Asks whether files are still the listed ones, on connections that stay open for the block."""
 
 
 @runtime_checkable

@@ -26,7 +26,7 @@ from podferry.sidecar.state.progress_log import ProgressLog
 from podferry.storage.http.buffer_pool import BUFFER_BYTES
 from podferry.storage.http.pool import ConnectionPool
 from podferry.storage.request_builder import RequestBuilder
-from podferry.storage.store import Store
+from podferry.storage.store import ConfirmingStore, Store
 
 ENTRIES_PER_PAGE = 1000
 """Entries that most stores list in one response."""
@@ -81,7 +81,8 @@ class ListingOverlap:
         is_due = self._listed > MIN_ENTRIES and self._listed % ENTRIES_PER_PAGE == 1 and self._task is None
         if is_due and self._listed < FAST_LISTING_RATE * (time.monotonic() - self._started_at):
             requests = store.request_builder
-            if requests is not None:
+            # What has to be confirmed is fetched as planned: such stores list everything at once in any case.
+            if requests is not None and not isinstance(store, ConfirmingStore):
                 self._task = asyncio.create_task(self._run(requests))
 
     async def finish(self, seconds: float | None = None) -> None:

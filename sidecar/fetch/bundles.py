@@ -24,12 +24,12 @@ class BundleJob:
         files: The jobs of the files, in the order of their bytes. Those that are written leave it.
     """
 
-    __slots__ = ("entry", "files", "length")
+    __slots__ = ("entry", "files", "length", "sent_at")
     start = 0
     head_only = False
 
     def __init__(self, entry: Entry, files: Iterable[ObjectJob]) -> None:
-        self.entry, self.length, self.files = entry, entry.size, list(files)
+        self.entry, self.length, self.files, self.sent_at = entry, entry.size, list(files), 0.0
 
     def receive_head(self, head: ResponseHead) -> None:
         """See `GetJob.receive_head`; the checksums of the files are known."""

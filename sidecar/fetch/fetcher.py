@@ -68,7 +68,7 @@ class Fetcher:
         self._semaphore = ByteSemaphore(settings.buffer_bytes // (1 if self._builder is None else 2))
         self._fallback: asyncio.Queue[Job | RangedFile | None] = asyncio.Queue()
         self._files = FileAssembler(
-            plan, source, stage, settings.verify, progress, counters, self._fallback.put_nowait
+            plan, source, stage, settings, progress, counters, self._fallback.put_nowait
         )
         streams = source.store if isinstance(source.store, StreamingStore) else None
         self._streams = streams
@@ -87,15 +87,10 @@ class Fetcher:
             TemporaryError: The store did not answer, after all attempts.
             Refused: The volume was full, or a file could not be written.
         """
-        tasks = range(self._settings.in_flight)
         try:
-            if self._builder is not None and self._plan.files:
-                if self._settings.verify and self._builder.checksum_needs_head:
-                    await self._fetch_checksums(self._builder)
-                await gather_all(
-                    [self._run_pools(self._builder), *(self._empty_fallback_queue() for _ in tasks)]
-                )
-            await gather_all(self._fetch_rest() for _ in tasks)
+            confirmation = self._files.confirmation
+            confirming = [] if confirmation is None else [confirmation.run()]
+            await gather_all([self._fetch_all(), *confirming])
         except (TemporaryError, asyncio.CancelledError):
             raise
         except BaseException:  # no later start can resume after any other error
@@ -103,6 +98,16 @@ class Fetcher:
             raise
         if not self._keep_partials:
             self._stage.remove_partials()
+
+    async def _fetch_all(self) -> None:
+        tasks = range(self._settings.in_flight)
+        if self._builder is not None and self._plan.files:
+            if self._settings.verify and self._builder.checksum_needs_head:
+                await self._fetch_checksums(self._builder)
+            await gather_all([self._run_pools(self._builder), *(self._empty_fallback_queue() for _ in tasks)])
+        await gather_all(self._fetch_rest() for _ in tasks)
+        if self._files.confirmation is not None:
+            self._files.confirmation.end()
 
     async def _fetch_checksums(self, builder: RequestBuilder) -> None:
         heads = self._files.head_jobs()

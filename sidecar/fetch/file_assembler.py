@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from podferry.contract.manifest import Entry
+from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.bundles import BundledFiles, BundleJob
+from podferry.sidecar.fetch.confirmation import Confirmation
 from podferry.sidecar.fetch.fallback_client import MIN_THREAD_BYTES
 from podferry.sidecar.fetch.multirange_file import RangedFile
 from podferry.sidecar.fetch.partial_file import PartialFile, WrittenRange
@@ -16,7 +19,7 @@ from podferry.sidecar.fetch.source import FetchSource, Progress
 from podferry.sidecar.staging.stage_writer import StageWriter
 from podferry.sidecar.state.transfer_counters import TransferCounters
 from podferry.storage.checksum.checksums import Checksum, ChecksumKind, crc64
-from podferry.storage.store import BundlingStore
+from podferry.storage.store import BundlingStore, ConfirmingStore
 
 
 class FileAssembler:
@@ -24,7 +27,7 @@ class FileAssembler:
 
     Args:
         plan, source, stage: What to fetch, where from and where to.
-        verify: Whether to compare files with the checksums that their store states.
+        settings: Whether to compare files with the checksums that their store states; attempts.
         progress, counters: Updated as files and bytes arrive.
         repair: Called with a complete file whose checksum does not match.
 
@@ -33,6 +36,7 @@ class FileAssembler:
         jobs: The plan's jobs, file by file, without ranges that an earlier start has written; small files in
             bundles if the store has them. Shared.
         bundled: The files that arrive in bundles; None if the store has no bundles.
+        confirmation: Of complete files that may be a mixture of two versions; None if the store sends none.
     """
 
     def __init__(
@@ -40,17 +44,20 @@ class FileAssembler:
         plan: FetchPlan,
         source: FetchSource,
         stage: StageWriter,
-        verify: bool,
+        settings: PrefetchSettings,
         progress: Progress,
         counters: TransferCounters,
         repair: Callable[[RangedFile], None],
     ) -> None:
         self._plan, self._source, self._stage = plan, source, stage
         self._progress, self._counters, self._repair = progress, counters, repair
-        builder = source.store.request_builder
+        confirming = source.store if isinstance(source.store, ConfirmingStore) else None
+        self.confirmation = None if confirming is None else Confirmation(confirming, stage, settings)
+        builder, verify = source.store.request_builder, settings.verify
         ranges_have_checksum = verify and builder is not None and not builder.checksum_needs_head
         written = self._file_written, self._range_written
-        self.sink = ChunkSink(stage, verify, ranges_have_checksum, *written, stage.checksums is not None)
+        computes = stage.checksums is not None
+        self.sink = ChunkSink(stage, verify, ranges_have_checksum, *written, computes, confirming is not None)
         self._ranged: dict[int, RangedFile] = {}
         self._checksums: dict[int, Checksum] = {}
         bundling = source.store if isinstance(source.store, BundlingStore) else None
@@ -133,6 +140,13 @@ class FileAssembler:
         self._published(ranged.entry, 0, ranged.partial.content)
 
     def _file_written(self, job: ObjectJob) -> None:
+        if self.confirmation is not None and job.held:
+            self.confirmation.add(job.entry, partial(self._publish_held, job))
+        else:
+            self._published(job.file, job.length, job.content)
+
+    def _publish_held(self, job: ObjectJob) -> None:
+        self._stage.rename_in(job.held, job.file.name)
         self._published(job.file, job.length, job.content)
 
     def _range_written(self, job: RangeJob, written: WrittenRange) -> None:
@@ -146,10 +160,13 @@ class FileAssembler:
 
     def _complete(self, number: int) -> None:
         ranged = self._ranged.pop(number)
-        if ranged.matches():
+        if not ranged.matches():
+            self._repair(ranged)
+        elif self.confirmation is None or ranged.has_checksum:
             self.publish(ranged)
         else:
-            self._repair(ranged)
+            entry = self._source.object_of(ranged.entry)
+            self.confirmation.add(entry, partial(self.publish, ranged))
 
     def _published(self, file: Entry, count: int, content: int | None) -> None:
         if self._stage.checksums is not None and content is not None:

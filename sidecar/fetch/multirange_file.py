@@ -32,6 +32,11 @@ class RangedFile:
             self.expect(checksum)
 
     @property
+    def has_checksum(self) -> bool:
+        """Whether the store has stated one: no mixture of two versions would match."""
+        return self._checksums is not None
+
+    @property
     def kind(self) -> ChecksumKind | None:
         """The checksum to compute of its ranges while they arrive, if any."""
         return fetched_range_kind(self._checksums.expected) if self._checksums is not None else None

@@ -6,6 +6,7 @@ without a task.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +28,14 @@ from podferry.storage.checksum.checksums import (
 from podferry.storage.checksum.response_header import response_checksum
 from podferry.storage.http.response_head import ResponseHead, UnexpectedResponse
 
+PROMPT_SECONDS = 0.1
+"""From its request to its last byte: what arrives so soon, and in one piece, is no mixture of two versions.
+
+Somebody would have to overwrite just this file within that time, and before it none that is still to be
+fetched: that would have another tag than the listed one. To ask for the tag of each small file again takes
+10% longer, measured with 1,000 files of 30 KB from nginx on the same machine.
+"""
+
 
 class DamagedRange(UnexpectedResponse):
     """The bytes do not match the response's own checksum."""
@@ -42,6 +51,8 @@ class ChunkSink(msgspec.Struct, frozen=True):
         on_file: Called when a job's file is published.
         on_range: Called when a job's range is written.
         computes: Whether to compute a CRC-64/NVME of everything, which holders of a cache state to readers.
+        holds: Whether files that may be a mixture of two versions keep their partial names, although they are
+            complete: until their store has confirmed them.
     """
 
     stage: StageWriter
@@ -50,6 +61,7 @@ class ChunkSink(msgspec.Struct, frozen=True):
     on_file: Callable[[ObjectJob], None]
     on_range: Callable[[RangeJob, WrittenRange], None]
     computes: bool = False
+    holds: bool = False
 
 
 class ObjectJob:
@@ -64,6 +76,7 @@ class ObjectJob:
 
     Attributes:
         content: CRC-64/NVME of the file; None if it was not computed.
+        held: The complete partial file; empty once it has its name.
     """
 
     __slots__ = (
@@ -76,8 +89,10 @@ class ObjectJob:
         "content",
         "entry",
         "file",
+        "held",
         "length",
         "number",
+        "sent_at",
     )
     start = 0
     head_only = False
@@ -92,6 +107,7 @@ class ObjectJob:
         self._verify = sink.verify and checksum is None
         self.checksum = checksum
         self.content = 0 if sink.computes else None
+        self.held, self.sent_at = "", 0.0
 
     def receive_head(self, head: ResponseHead) -> None:
         """See `GetJob.receive_head`."""
@@ -106,13 +122,24 @@ class ObjectJob:
         if len(data) == self.length:
             if self.checksum is not None and not matches(self.checksum, data):
                 raise DamagedRange(f"not the {self.checksum} that it states")
-            self._stage.write_small(self.number, data, self.file)
-        elif not self._write_chunk(data, offset):
-            return
+            path = self._stage.write_complete(self.number, data)
+        else:
+            path = self._write_chunk(data, offset)
+            if not path:
+                return
+        if self._sink.holds and not self._is_one_version(len(data)):
+            self.held = path
+        else:
+            self._stage.rename_in(path, self.file.name)
         self._sink.on_file(self)
 
-    def _write_chunk(self, data: memoryview, offset: int) -> bool:
-        """Write one of several chunks; whether it was the last, and the file is published."""
+    def _is_one_version(self, last_bytes: int) -> bool:
+        """Whether all bytes are of the version that the response's head names."""
+        is_prompt = time.monotonic() - self.sent_at < PROMPT_SECONDS
+        return self.checksum is not None or (is_prompt and last_bytes == self.length)
+
+    def _write_chunk(self, data: memoryview, offset: int) -> str:
+        """Write one of several chunks; after the last one, the path of the complete file."""
         if self._path is None:
             self._path = self._stage.create_partial(self.number)
             self._hash = running_checksum(self.checksum.kind) if self.checksum is not None else None
@@ -120,11 +147,10 @@ class ObjectJob:
         if self._hash is not None:
             self._hash.update(data)
         if offset + len(data) < self.length:
-            return False
+            return ""
         if self._hash is not None and self.checksum and self._hash.digest() != self.checksum.value:
             raise DamagedRange(f"not the {self.checksum} that it states")
-        self._stage.publish(self._path, self.file)
-        return True
+        return self._stage.complete(self._path)
 
 
 class RangeJob:
@@ -140,7 +166,7 @@ class RangeJob:
         sink: Where it goes.
     """
 
-    __slots__ = ("_crc", "_sink", "checksum", "entry", "kind", "length", "number", "path", "start")
+    __slots__ = ("_crc", "_sink", "checksum", "entry", "kind", "length", "number", "path", "sent_at", "start")
     head_only = False
 
     def __init__(
@@ -155,7 +181,7 @@ class RangeJob:
     ) -> None:
         self.number, self.entry, self.start, self.length = number, entry, start, length
         self.path, self.kind, self._sink = path, kind, sink
-        self._crc = 0
+        self._crc, self.sent_at = 0, 0.0
         self.checksum: Checksum | None = None
 
     def receive_head(self, head: ResponseHead) -> None:
@@ -183,12 +209,12 @@ Job = ObjectJob | RangeJob
 class HeadJob:
     """Fetches the `checksum` of a large object, which stays None if the response states none."""
 
-    __slots__ = ("checksum", "entry", "length", "number")
+    __slots__ = ("checksum", "entry", "length", "number", "sent_at")
     start = 0
     head_only = True
 
     def __init__(self, number: int, entry: Entry) -> None:
-        self.number, self.entry, self.length = number, entry, entry.size
+        self.number, self.entry, self.length, self.sent_at = number, entry, entry.size, 0.0
         self.checksum: Checksum | None = None
 
     def receive_head(self, head: ResponseHead) -> None:

@@ -61,11 +61,19 @@ class StageWriter:
 
     def publish(self, path: Path, entry: Entry) -> None:
         """Rename a complete partial file to its name."""
+        self.rename_in(self.complete(path), entry.name)
+
+    def complete(self, path: Path) -> str:
+        """Set the mode of a complete partial file; its path, for `rename_in`."""
         path.chmod(self.file_mode)
-        self.rename_in(str(path), entry.name)
+        return str(path)
 
     def write_small(self, number: int, data: memoryview, entry: Entry) -> None:
         """`create_partial`, `write` and `publish` in one: half of the system calls, and no `Path`."""
+        self.rename_in(self.write_complete(number, data), entry.name)
+
+    def write_complete(self, number: int, data: memoryview) -> str:
+        """`create_partial`, `write` and `complete` in one."""
         path = f"{self._partial_dir}/{self._prefix}{number}"
         descriptor = create_file(path, self.file_mode)
         try:
@@ -74,7 +82,7 @@ class StageWriter:
                 os.fchmod(descriptor, self.file_mode)
         finally:
             os.close(descriptor)
-        self.rename_in(path, entry.name)
+        return path
 
     def rename_in(self, path: str, name: str) -> None:
         """Rename a complete file, whose mode is set, to its name in the stage."""

@@ -8,6 +8,7 @@ where general clients spend their time.
 from __future__ import annotations
 
 import asyncio
+import time
 from mmap import mmap
 from typing import Protocol, cast
 
@@ -30,12 +31,14 @@ class GetJob(Protocol):
         entry: The object.
         start, length: The range, bytes; at least one.
         head_only: Whether to request the head of the complete object instead.
+        sent_at: When its request was sent, by `time.monotonic`; set by the connection.
     """
 
     entry: Entry
     start: int
     length: int
     head_only: bool
+    sent_at: float
 
     def receive_head(self, head: ResponseHead) -> None:
         """A response starts."""
@@ -137,7 +140,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self.job, request = found
         self._head, self._filled, self._written = None, 0, 0
-        self._sent_at = self._now()
+        self._sent_at, self.job.sent_at = self._now(), time.monotonic()
         self._transport.write(request)
 
     def get_buffer(self, sizehint: int) -> memoryview:

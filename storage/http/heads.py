@@ -35,15 +35,18 @@ MAX_REFUSED = 16
 class HeadRequests:
     """Sends HEAD requests on a few connections that stay open for the block; for the files of one server."""
 
-    def __init__(self, builder: RequestBuilder, connections: int, seconds: float) -> None:
+    def __init__(
+        self, builder: RequestBuilder, connections: int, seconds: float, *, pages: bool = False
+    ) -> None:
         """Prepare.
 
         Args:
             builder: Of the store.
             connections: At most.
             seconds: For one response.
+            pages: Whether a web page is a file, too: where it is known that each name is one.
         """
-        self._builder, self._seconds = builder, seconds
+        self._builder, self._seconds, self._pages = builder, seconds, pages
         self._connections, self._free = connections, asyncio.Semaphore(connections)
         self._idle: list[HeadConnection] = []
         self._refused = 0
@@ -90,7 +93,7 @@ class HeadRequests:
         """The entries of the first names, None for a response that is not plain; none if nothing responds."""
         async with self._free:
             heads = await self._respond(names) if self._refused < MAX_REFUSED else []
-        found = [_entry(name, head) for name, head in zip(names, heads, strict=False)]
+        found = [_entry(name, head, self._pages) for name, head in zip(names, heads, strict=False)]
         for entry in found or [None]:
             self._refused = 0 if entry is not None else self._refused + 1
         return found
@@ -195,7 +198,7 @@ class HeadConnection(asyncio.Protocol):
         self._transport.abort()
 
 
-def _entry(name: str, head: bytes) -> Entry | None:
+def _entry(name: str, head: bytes, pages: bool) -> Entry | None:
     """The entry of a file by the head of a response, without the empty line at its end."""
     try:
         fields = parse_fields(head, b"etag")
@@ -204,7 +207,7 @@ def _entry(name: str, head: bytes) -> Entry | None:
     size = fields.get(b"content-length", b"").rstrip()
     if head[: len(OK)] != OK or not size.isdigit() or len(size) > MAX_DIGITS or not int(size):
         return None
-    if is_html(fields.get(b"content-type", b"").decode("latin-1")):
+    if not pages and is_html(fields.get(b"content-type", b"").decode("latin-1")):
         return None
     tag, modified, sent = (fields.get(field, b"").rstrip().decode("latin-1") for field in TAG_FIELDS)
     return Entry(name, int(size), tag_of(tag, modified, sent))

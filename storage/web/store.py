@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 from functools import cached_property, partial
 from typing import TypeVar
 from urllib.parse import quote
@@ -22,6 +23,7 @@ from podferry.storage.errors.translate import (
     translating,
     unused_keys,
 )
+from podferry.storage.http.confirmation import confirming
 from podferry.storage.http.get_requests import web_get_builder
 from podferry.storage.http.heads import HeadRequests
 from podferry.storage.lazy_log import warn
@@ -29,7 +31,7 @@ from podferry.storage.object_names import checked_name, join
 from podferry.storage.read_length import length_to_request
 from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.retries import retry_temporary
-from podferry.storage.store import Body, StoreConfig, WriteMode
+from podferry.storage.store import Body, Confirm, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.walk import Directory, ListDirectory, Walk
 from podferry.storage.web.directory import list_web_directory, web_file_info
@@ -176,6 +178,10 @@ class WebStore:
         if tag or size is not None:
             check_listed(self._location, await self._stat(name), tag, size)
         return memoryview(data)
+
+    def confirming(self) -> AbstractAsyncContextManager[Confirm]:
+        """See `ConfirmingStore.confirming`."""
+        return confirming(self._location, self.request_builder, self._limits, self._stat)
 
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
         """Raises `InvalidSpec`: web servers are only read."""

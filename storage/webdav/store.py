@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import cached_property, partial
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from podferry.storage.errors.translate import (
     translating,
     unused_keys,
 )
+from podferry.storage.http.confirmation import confirming
 from podferry.storage.http.get_requests import web_get_builder
 from podferry.storage.http.page_detection import is_html
 from podferry.storage.http.session import RangeReader, WebSession
@@ -30,7 +31,7 @@ from podferry.storage.read_length import length_to_request
 from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.retries import retry_temporary
 from podferry.storage.same_names import SameNames
-from podferry.storage.store import Body, StoreConfig, WriteMode
+from podferry.storage.store import Body, Confirm, StoreConfig, WriteMode
 from podferry.storage.timeouts_and_limits import LIMITS, Limits
 from podferry.storage.walk import Directory, Walk, children_of
 from podferry.storage.webdav.client import NOT_FOUND, DavClient
@@ -92,7 +93,7 @@ class WebDavStore:
     async def read(
         self, name: str, start: int = 0, length: int | None = None, tag: str = "", size: int | None = None
     ) -> memoryview:
-        """See `Store.read`."""
+        """See `Store.read`. Tag and size are compared after the bytes have arrived."""
         checked_name(name)
         count = await length_to_request(self._location, self.stat, name, start, length, (tag, size))
         if count == 0:
@@ -107,14 +108,18 @@ class WebDavStore:
         except aiohttp.ClientResponseError:
             await self.stat(name)  # servers refuse to send a directory in many ways
             raise
-        if is_html(found.kind) or found.size is None or (tag and not found.tag):
-            seen = await self.stat(name)  # it may be the page of a directory
-        else:
-            seen = Entry(name, found.size, tag if found.tag.strip('"') == tag.strip('"') else found.tag)
-        check_listed(self._location, seen, tag, size)
-        if found.size is not None:
-            check_listed(self._location, Entry(name, found.size), "", seen.size)
+        if tag or size is not None or is_html(found.kind) or found.size is None:
+            seen = await self.stat(name)  # it may also be the page of a directory
+            check_listed(self._location, seen, tag, size)
+            if tag and found.tag.strip('"') not in {"", tag.strip('"')}:
+                check_listed(self._location, Entry(name, seen.size, found.tag), tag, size)
+            if found.size is not None:
+                check_listed(self._location, Entry(name, found.size), "", seen.size)
         return found.data
+
+    def confirming(self) -> AbstractAsyncContextManager[Confirm]:
+        """See `ConfirmingStore.confirming`."""
+        return confirming(self._location, self.request_builder, self._limits, self.stat)
 
     async def write(self, name: str, body: Body, mode: WriteMode = WriteMode.OVERWRITE) -> None:
         """See `Store.write`. While a file is replaced, readers may find none for a moment."""

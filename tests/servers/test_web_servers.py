@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from podferry.contract.errors import AccessDenied, CredentialsMissing, FerryError, InvalidSpec
+from podferry.contract.errors import AccessDenied, Changed, CredentialsMissing, FerryError, InvalidSpec
 from podferry.contract.uri import Uri, parse_uri
+from podferry.sidecar.staging.file_ops import PARTIAL_DIR
 from podferry.storage.factory import open_store
 from podferry.storage.listing.dataset import open_dataset
 from podferry.storage.store import StoreConfig
@@ -140,3 +141,26 @@ async def test_a_cut_in_the_middle_is_resumed(files: Path, own: Path, tmp_path: 
     assert found == {**FILES, "large": data}
     assert relay.cuts == 0, "the connections were cut"
     assert relay.passed < 2 * len(data), "what had arrived was not sent again"
+
+
+@pytest.mark.parametrize("size", [7 << 20, 24 << 20], ids=["one response", "ranges"])
+async def test_a_file_that_is_overwritten_while_it_is_sent_is_refused(
+    size: int, files: Path, own: Path, tmp_path: Path
+) -> None:
+    path = files / "set/large"
+    path.write_bytes(b"old" * (size // 3))
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+
+    async def overwrite() -> None:
+        partial = tmp_path / "stage" / PARTIAL_DIR
+        while not any(one.stat().st_size for one in partial.glob("*")):  # noqa: ASYNC110 - files have no event
+            await asyncio.sleep(0.01)
+        with path.open("r+b") as file:  # nginx goes on to read what it has open
+            file.write(b"new" * (size // 3))
+
+    with nginx(files, own, f"{INDEX} limit_rate 4m;") as address:
+        task = asyncio.create_task(overwrite())
+        with pytest.raises(Changed, match="/set/large"):
+            await staged(f"http://{address}/set", StoreConfig(), tmp_path)
+        await task
+    assert not (tmp_path / "stage/large").exists()

@@ -75,7 +75,7 @@ class WorkerHandle:
         sink, stage = self._sink, self._sink.stage
         flags = sink.verify, sink.ranges_have_checksum, sink.computes
         start = (str(stage.root), stage.file_mode, *flags)
-        write_message(writer, StartMessage(self._queue.origin, *start, self._max_connections))
+        write_message(writer, StartMessage(self._queue.origin, *start, self._max_connections, sink.holds))
         while batch := await self._queue.next_batch():
             bundles = [job for job in batch if isinstance(job, BundleJob)]
             jobs = [job for job in batch if isinstance(job, ObjectJob | RangeJob)]
@@ -129,7 +129,7 @@ class WorkerHandle:
         if result.refusal:
             self._queue.fall_back(job, UnexpectedResponse(result.refusal))
         elif isinstance(job, ObjectJob):
-            job.content = result.content
+            job.content, job.held = result.content, result.held
             self._sink.on_file(job)
         elif result.written is not None:
             self._sink.on_range(job, result.written)

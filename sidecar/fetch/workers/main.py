@@ -62,6 +62,7 @@ class RemoteJobs:
             self._file_done,
             self._range_done,
             start.computes,
+            start.holds,
         )
         self._requests: dict[tuple[int, int], bytes] = {}
         self._reading: asyncio.Future[JobBatch] | None = None
@@ -106,7 +107,7 @@ class RemoteJobs:
             report()
 
     def _file_done(self, job: ObjectJob) -> None:
-        self._done(JobResult(job.number, 0, content=job.content))
+        self._done(JobResult(job.number, 0, content=job.content, held=job.held))
 
     def _range_done(self, job: RangeJob, written: WrittenRange) -> None:
         self._done(JobResult(job.number, job.start, written, job.checksum))

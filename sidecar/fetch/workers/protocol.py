@@ -31,6 +31,7 @@ class StartMessage(msgspec.Struct, frozen=True):
         verify, ranges_have_checksum: See `podferry.sidecar.fetch.sinks.ChunkSink`.
         computes: See there.
         max_connections: The worker's share.
+        holds: See `podferry.sidecar.fetch.sinks.ChunkSink`.
     """
 
     origin: Origin
@@ -40,6 +41,7 @@ class StartMessage(msgspec.Struct, frozen=True):
     ranges_have_checksum: bool
     computes: bool
     max_connections: int
+    holds: bool = False
 
 
 class JobMessage(msgspec.Struct, frozen=True, array_like=True):
@@ -90,7 +92,7 @@ class JobResult(msgspec.Struct, frozen=True, array_like=True):
         written: The range that is in the file; None for an object.
         checksum: Of the object, if the response stated it.
         refusal: Why the job is for the store's own client; empty if it is complete.
-        content: See `podferry.sidecar.fetch.sinks.ObjectJob`.
+        content, held: See `podferry.sidecar.fetch.sinks.ObjectJob`.
     """
 
     number: int
@@ -99,6 +101,7 @@ class JobResult(msgspec.Struct, frozen=True, array_like=True):
     checksum: Checksum | None = None
     refusal: str = ""
     content: int | None = None
+    held: str = ""
 
 
 class WorkerReport(msgspec.Struct, frozen=True):

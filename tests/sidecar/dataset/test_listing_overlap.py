@@ -1,5 +1,7 @@
 """Small files that are downloaded during a long listing: which ones, and when."""
 
+from contextlib import nullcontext
+
 import msgspec
 import pytest
 
@@ -10,6 +12,7 @@ from podferry.contract.spec import Shard, Unpack
 from podferry.contract.tmpfs_cost import KERNEL_BYTES_PER_FILE
 from podferry.sidecar.dataset import dataset_job as dataset_module
 from podferry.sidecar.dataset import listing_overlap as module
+from podferry.sidecar.fetch import sinks
 from podferry.sidecar.staging.file_ops import PARTIAL_DIR
 from podferry.sidecar.staging.staging_dir import OVERLAP_PREFIX, StagingDir
 from podferry.sidecar.staging.volume_capacity import Capacity
@@ -186,3 +189,18 @@ async def test_names_that_cannot_be_files_are_refused_and_nothing_is_written_out
     one.abandon()
     assert list((tmp_path / "stage").iterdir()) == []
     assert not (tmp_path / "outside").exists()
+
+
+async def test_nothing_that_has_to_be_confirmed_is_fetched_early(place, job, tmp_path, monkeypatch):
+    confirmed = []
+
+    async def confirm(entries):
+        confirmed.extend(entry.name for entry in entries)
+
+    monkeypatch.setattr(MemoryStore, "confirming", lambda store: nullcontext(confirm), raising=False)
+    monkeypatch.setattr(sinks, "PROMPT_SECONDS", 0.0)
+    one = await job()
+    planned = await one.plan()
+    assert place.requested == []
+    await finished(planned, tmp_path)
+    assert {*confirmed} == {*FILES} - {"d/empty"}

@@ -10,7 +10,7 @@ from podferry.contract.uri import Uri, parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.request_builder import Origin
 from podferry.storage.store import StoreConfig
-from tests.support.dav_server import DavServer
+from tests.support.dav_server import DavServer, file, multistatus
 
 
 @pytest.fixture
@@ -103,3 +103,25 @@ def test_addresses() -> None:
         assert open_store(uri).request_builder.origin == origin
     with pytest.raises(InvalidSpec, match="must not name a user"):
         open_store(Uri("webdav", "user@host"))
+
+
+@pytest.mark.parametrize(("tag", "size"), [('"t"', None), ('"t"', 10)])
+async def test_a_file_that_is_overwritten_while_it_is_read_has_changed(
+    served: DavServer, tag: str, size: int | None
+) -> None:
+    async def handle(request: web.Request) -> web.Response:
+        """The head is of the old version, the bytes may be of both."""
+        served.answers["PROPFIND"] = sends_version('"u"')
+        return web.Response(status=206, body=b"2x4", headers={"ETag": '"t"', "Content-Range": "bytes 2-4/10"})
+
+    served.answers["GET"] = handle
+    with pytest.raises(Changed, match=r'tag "u", was "t"'):
+        await served.store.read("a", 2, 3, tag=tag, size=size)
+
+
+def sends_version(tag: str):
+    async def handle(request: web.Request) -> web.Response:
+        text = multistatus(file("/d/a", 10, tag))
+        return web.Response(status=207, text=text, content_type="application/xml")
+
+    return handle
