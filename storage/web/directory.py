@@ -15,6 +15,7 @@ from podferry.storage.errors.translate import store_error
 from podferry.storage.http.page_detection import PAGE_SUFFIXES, is_html
 from podferry.storage.object_names import checked_name, is_temporary, join
 from podferry.storage.walk import Directory
+from podferry.storage.web.address import is_directory_address
 from podferry.storage.web.index import WebIndex, comparable_path, directory_shown, read_index
 from podferry.storage.web.json_index import read_json_index
 from podferry.storage.web.page import JSON_TYPE, WebPage, page_error, redirected
@@ -38,7 +39,7 @@ async def list_web_directory(site: WebSite, name: str, url: str, certain: bool) 
         What the site raises: The server does not respond as it should.
     """
     index = None
-    if not certain:
+    if not certain and urlsplit(url).path:  # at the root there is no file
         with suppress(FileNotFoundError):  # most servers redirect to the slash, some find nothing without it
             index = _index(site, name, await _page(site, name, url))
     if index is None or not index.names:
@@ -69,7 +70,7 @@ async def web_file_info(site: WebSite, name: str, url: str) -> FileInfo:
         What the site raises.
     """
     info = await site.general.info(url)
-    if urlsplit(info.address).path.endswith("/") and directory_shown(url, info.address):
+    if is_directory_address(info.address) and directory_shown(url, info.address):
         return info._replace(is_directory=True)
     if not is_html(info.kind) or (_is_page(url) and _is_same(url, info.address)):
         return info
@@ -97,7 +98,7 @@ def _skipped(index: WebIndex) -> str:
 
 async def _page(site: WebSite, name: str, url: str) -> WebPage:
     page = await site.page(name, url)
-    if _is_page(url) and not urlsplit(page.address).path.endswith("/"):
+    if _is_page(url) and not is_directory_address(page.address):
         raise NotADirectoryError(errno.ENOTDIR, "a web page", url)
     return page
 

@@ -9,6 +9,7 @@ from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.storage.network.proxies import DEFAULT_PORTS
+from podferry.storage.web.address import address_path
 from podferry.storage.web.nginx_markup import NginxMarkup, nginx_markup
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def directory_shown(requested: str, address: str) -> str | None:
     Returns:
         None if the page is another one: its directory has not the name of the requested one.
     """
-    asked, path = (comparable_path(urlsplit(url).path).rstrip("/") for url in (requested, address))
+    asked, path = (comparable_path(address_path(url)).rstrip("/") for url in (requested, address))
     above, _, last = path.rpartition("/")
     name = asked.rpartition("/")[2]
     if last != name and INDEX_PAGE.fullmatch(last):
@@ -158,7 +159,7 @@ class _Links:
     def __init__(self, address: str, directory: str) -> None:
         self._server, self._directory = _server(urlsplit(address)), directory
         self.base = self._address = address
-        self._is_at_directory = comparable_path(urlsplit(address).path) == directory
+        self._is_at_directory = comparable_path(address_path(address)) == directory
         self.names = set[str]()
         self.skipped = set[tuple[str, str]]()
         self.next_page = ""
@@ -174,8 +175,8 @@ class _Links:
         if target.scheme not in DEFAULT_PORTS:
             self._add_other_scheme(target, link)
             return
-        path, is_here = comparable_path(target.path), _server(target) == self._server
-        name = target.path.split("/", self._directory.count("/"))[-1]
+        encoded, is_here = target.path or "/", _server(target) == self._server
+        path, name = comparable_path(encoded), encoded.split("/", self._directory.count("/"))[-1]
         if not is_here or not path.startswith(self._directory):
             self._add_outside(path, link, is_here)
             if is_here and NEXT_KEYS.search(target.query):

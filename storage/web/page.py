@@ -6,12 +6,13 @@ import codecs
 import errno
 import re
 from typing import NamedTuple
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from podferry.contract.errors import FerryError
 from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.storage.errors.translate import StoreLocation, store_error
 from podferry.storage.http.page_detection import HTML_TYPES, is_markup
+from podferry.storage.web.address import is_directory_address
 
 MAX_PAGE_BYTES = 256 << 20
 """Of one page: about two million files. A page without end must not fill the memory."""
@@ -85,7 +86,7 @@ class PageHead(NamedTuple):
     @property
     def is_directory(self) -> bool:
         """Whether the address is that of a directory."""
-        return urlsplit(self.address).path.endswith("/")
+        return is_directory_address(self.address)
 
     @property
     def is_json(self) -> bool:

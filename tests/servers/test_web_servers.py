@@ -99,6 +99,12 @@ async def test_all_names_are_staged(listing: str, files: Path, own: Path, tmp_pa
         assert await staged(f"http://{address}/set", StoreConfig(), tmp_path) == FILES
 
 
+@pytest.mark.parametrize("listing", LISTINGS)
+async def test_the_root_of_a_server_is_staged(listing: str, files: Path, own: Path, tmp_path: Path) -> None:
+    with nginx(files / "set", own, LISTINGS[listing]) as address:
+        assert await staged(f"http://{address}", StoreConfig(), tmp_path) == FILES
+
+
 async def test_over_ipv6(files: Path, own: Path, tmp_path: Path) -> None:
     with nginx(files, own) as address:
         port = address.rpartition(":")[2]
