@@ -23,6 +23,9 @@ TYPED_PASSWORD = lazy_pattern(
 """A location with a password: up to the last `@`, since a password may have any character. A number before
 a slash is a port."""
 PARAMETER = lazy_pattern(r"([?&#;])([\w.-]+)=([^&#\s'\")]+)")
+QUERY_PART = lazy_pattern(r"([^&;=]+=)?([^&;]*)")
+SHORT_NUMBER = lazy_pattern(r"\d{0,6}")
+"""The value of a parameter that is no secret, such as the number of a page."""
 SECRET_NAME = lazy_pattern("sig|token|pass|pwd|secret|key|credential|auth|jwt", re.IGNORECASE)
 
 
@@ -31,6 +34,18 @@ def hide_secrets(text: str) -> str:
     text = LONG_USER_INFO.sub(rf"://\1:{HIDDEN}@", text)
     text = WEB_USER.sub(rf"\1{HIDDEN}@", USER_INFO.sub(rf"\1:{HIDDEN}@", text))
     return PARAMETER.sub(lambda found: f"{found[1]}{found[2]}={shown_value(found[2], found[3])}", text)
+
+
+def hide_query(url: str) -> str:
+    """A URL that a server has written, without the values of its query: any of them may be a signature."""
+    address, mark, query = url.partition("#")[0].partition("?")
+    return hide_secrets(address) + (mark and query and mark + QUERY_PART.sub(_hidden_part, query))
+
+
+def _hidden_part(found: re.Match[str]) -> str:
+    name, value = found[1] or "", found[2]
+    is_shown = SHORT_NUMBER.fullmatch(value) and not is_secret(name)
+    return f"{name}{value if is_shown else HIDDEN}"
 
 
 def has_password(location: str) -> bool:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from podferry.contract.hidden_secrets import hide_query
 from podferry.storage.errors.translate import store_error
 from podferry.storage.http.page_detection import PAGE_SUFFIXES, is_html
 from podferry.storage.object_names import checked_name, is_temporary, join
@@ -93,7 +94,7 @@ def _check_names(site: WebSite, name: str, index: WebIndex) -> None:
 
 
 def _skipped(index: WebIndex) -> str:
-    return f"it links to {', '.join(index.skipped[:3])}" if index.skipped else ""
+    return f"it links to {', '.join(map(hide_query, index.skipped[:3]))}" if index.skipped else ""
 
 
 async def _page(site: WebSite, name: str, url: str) -> WebPage:
@@ -117,7 +118,7 @@ def _index(site: WebSite, name: str, page: WebPage) -> WebIndex:
         raise redirected(site.location, name, page)
     next_page = page.next_page or index.next_page
     if next_page:
-        raise page_error("pages", site.location, name, page, f"it links to {next_page}")
+        raise page_error("pages", site.location, name, page, f"it links to {hide_query(next_page)}")
     return index
 
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 import aiohttp
 
 from podferry.contract.errors import FerryError
+from podferry.contract.hidden_secrets import hide_query
 from podferry.storage.errors.translate import StoreLocation, store_error
 from podferry.storage.http.last_modified import tag_of
 from podferry.storage.http.session import WebSession
@@ -37,7 +38,7 @@ class GeneralClient:
         except aiohttp.TooManyRedirects as error:
             raise self._redirected(name, f"{len(error.history)} times") from error
         except aiohttp.RedirectClientError as error:
-            raise self._redirected(name, f"to {error}") from error
+            raise self._redirected(name, f"to {hide_query(str(error))}") from error
 
     async def _page(self, name: str, url: str, sniff: bool) -> WebPage:
         async with self._session.request("GET", url, redirects=True) as response:

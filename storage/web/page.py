@@ -9,6 +9,7 @@ from typing import NamedTuple
 from urllib.parse import urljoin
 
 from podferry.contract.errors import FerryError
+from podferry.contract.hidden_secrets import hide_query
 from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.storage.errors.translate import StoreLocation, store_error
 from podferry.storage.http.page_detection import HTML_TYPES, is_markup
@@ -162,7 +163,7 @@ class PageReader:
 def page_error(kind: str, location: StoreLocation, name: str, page: WebPage, detail: str = "") -> FerryError:
     """The error for a page that is not what it should be."""
     status = f"HTTP {page.statuses[0]}"
-    moved = f"{status}, redirected to {page.address}" if len(page.statuses) > 1 else status
+    moved = f"{status}, redirected to {hide_query(page.address)}" if len(page.statuses) > 1 else status
     return store_error(kind, location, name, "; ".join(filter(None, (moved, detail))))
 
 

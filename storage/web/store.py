@@ -12,6 +12,7 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from podferry.contract.errors import InvalidSpec, Unavailable
+from podferry.contract.hidden_secrets import hide_query
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.web import names_of_web_credentials, refreshed_headers, refreshed_lines
@@ -137,7 +138,7 @@ class WebStore:
                 "links of index pages are not followed",
                 below=str(self.uri),
                 count=len(links),
-                examples=", ".join(links[:MAX_LINKS_SHOWN]),
+                examples=", ".join(map(hide_query, links[:MAX_LINKS_SHOWN])),
                 remedy="link to files and directories by their names, without a query or another host",
             )
 

@@ -4,7 +4,7 @@ import pytest
 
 from podferry.contract.annotations import read_annotations
 from podferry.contract.errors import InvalidSpec
-from podferry.contract.hidden_secrets import has_password, hide_in_location, hide_secrets
+from podferry.contract.hidden_secrets import has_password, hide_in_location, hide_query, hide_secrets
 from podferry.contract.spec import PREFIX
 
 REFERENCE = f"s3://data/x#sha256={'a' * 64}&bytes=5&include=*.tar"
@@ -43,6 +43,21 @@ def test_secrets_are_hidden(text: str, shown: str) -> None:
 )
 def test_all_else_is_shown(text: str) -> None:
     assert hide_secrets(text) == text
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://host/x?page=2&sig=aBc%2B&n=", "https://host/x?page=2&sig=***&n="),
+        ("https://host/x?md5=ab;expires=1#part", "https://host/x?md5=***;expires=1"),
+        ("?n=1234567&a=b=c&pwd=1234", "?n=***&a=***&pwd=***"),
+        ("https://host/x?aBc", "https://host/x?***"),
+        ("https://me:pa55@host/x?", "https://***@host/x"),
+        ("https://host/x", "https://host/x"),
+    ],
+)
+def test_no_value_of_a_query_is_shown_where_any_may_be_a_signature(url: str, shown: str) -> None:
+    assert hide_query(url) == shown
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ OTHER_PAGES = {
     "single sign-on": (
         moved("/sorry?next=sub"),
         Unavailable,
-        r"from .*/set/sub to.*HTTP 302.*/sorry\?next=sub",
+        r"from .*/set/sub to.*HTTP 302.*/sorry\?next=\*\*\*;",
     ),
     "maintenance": (
         moved("/sorry", 307),
@@ -329,3 +329,35 @@ async def test_a_web_page_that_redirects_to_another_is_no_dataset(listed) -> Non
 
 async def test_a_file_without_a_type_is_not_read_as_a_page(listed) -> None:
     assert await listed({"/set/a": Answer(b"12345", "")}, "set/a") == {"a": 5}
+
+
+# Signatures in addresses
+
+SIGNED = "?page=2&md5=S1gned&X-Amz-Signature=S1gned"
+
+
+@pytest.mark.parametrize(
+    ("answers", "error"),
+    [
+        ({"/set/": moved(f"/sorry{SIGNED}")}, Unavailable),
+        ({"/set/": moved(f"/login{SIGNED}")}, AccessDenied),
+        ({"/set/": moved(f"http://[{SIGNED}")}, FerryError),
+        ({"/set/": moved(f"ftp://127.0.0.1/x{SIGNED}")}, FerryError),
+        ({"/set/a": moved(f"http://[{SIGNED}")}, FerryError),
+        ({"/set/a": moved(f"/sorry{SIGNED}")}, FerryError),
+        ({"/set/": Answer(f'<a href="a">a</a><a href="{SIGNED}">Next</a>')}, InvalidSpec),
+        ({"/set/": Answer(f'<a href="a{SIGNED}">a</a>')}, InvalidSpec),
+    ],
+    ids=["page", "login", "no URL", "other scheme", "file", "page for a file", "next page", "links"],
+)
+async def test_no_signature_is_shown(listed, answers: dict[str, Answer], error: type) -> None:
+    answers = {"/set/": TOP} | answers
+    with pytest.raises(error) as caught:
+        await listed({"/set": moved("/set/", 301)} | answers)
+    assert "S1gned" not in str(caught.value)
+
+
+async def test_no_signature_is_shown_of_a_link_that_is_not_followed(listed) -> None:
+    with capture_logs() as logs:
+        await listed({"/set/": Answer(f'{TOP.text}<a href="b?X-Amz-Signature=S1gned">b</a>')})
+    assert [log["examples"] for log in logs] == ["b?X-Amz-Signature=***"]
