@@ -172,6 +172,11 @@ ERRORS = {
         "the server responds without an index page for the directory {}",
         "Check the server, for example in a browser",
     ),
+    "no file": Rule(
+        Unavailable,
+        "the server responds without the file {}",
+        "Check the server, for example in a browser",
+    ),
     "no html": Rule(
         InvalidSpec,
         "the server has no HTML index page for the directory {}",

@@ -20,7 +20,7 @@ from podferry.storage.web.address import is_directory_address
 from podferry.storage.web.index import WebIndex, comparable_path, directory_shown, read_index
 from podferry.storage.web.json_index import read_json_index
 from podferry.storage.web.page import JSON_TYPE, WebPage, page_error, redirected
-from podferry.storage.web.response import FileInfo
+from podferry.storage.web.response import COMPLETE, FileInfo
 from podferry.storage.web.site import WebSite
 
 
@@ -67,10 +67,12 @@ async def web_file_info(site: WebSite, name: str, url: str) -> FileInfo:
         url: Of the file, encoded.
 
     Raises:
-        FerryError: The server responds with a page instead of the file.
+        FerryError: The server responds with a page instead of the file, or without it.
         What the site raises.
     """
     info = await site.general.info(url)
+    if info.status not in COMPLETE:
+        raise store_error("no file", site.location, name, f"HTTP {info.status}")
     if is_directory_address(info.address) and directory_shown(url, info.address):
         return info._replace(is_directory=True)
     if not is_html(info.kind) or (_is_page(url) and _is_same(url, info.address)):

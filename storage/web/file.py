@@ -15,10 +15,10 @@ from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.storage.errors.translate import store_error, too_short
 from podferry.storage.http.page_detection import PAGE_SUFFIXES, begins_as_page, is_html, is_markup
 from podferry.storage.web.directory import web_file_info
-from podferry.storage.web.response import WebResponse
+from podferry.storage.web.response import COMPLETE, WebResponse
 from podferry.storage.web.site import WebSite
 
-COMPLETE, PARTIAL = (200, 203), 206
+PARTIAL = 206
 CONTENT_RANGE = lazy_pattern(r"bytes (\d+)-(\d+)/(\d+|\*)", re.IGNORECASE)
 
 

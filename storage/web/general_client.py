@@ -16,7 +16,7 @@ from podferry.storage.errors.translate import StoreLocation, store_error
 from podferry.storage.http.last_modified import tag_of
 from podferry.storage.http.session import WebSession
 from podferry.storage.web.page import CHUNK_BYTES, PageHead, PageReader, WebPage
-from podferry.storage.web.response import UNENCODED, FileInfo, WebResponse
+from podferry.storage.web.response import COMPLETE, UNENCODED, FileInfo, WebResponse
 
 NOT_FOUND = 404
 TAG_FIELDS = ("ETag", "Last-Modified", "Date")
@@ -57,7 +57,7 @@ class GeneralClient:
         """What the server says about a file."""
         with suppress(aiohttp.ClientError, OSError):  # some servers refuse HEAD
             found = await self._info("HEAD", url)
-            if found.size:
+            if found.size and found.status in COMPLETE:
                 return found
         # Some say in the response to HEAD that the size is zero, whatever it is.
         return await self._info("GET", url)
@@ -70,7 +70,7 @@ class GeneralClient:
                 size = 0
             fields = response.headers
             tag = tag_of(*(fields.get(field, "") for field in TAG_FIELDS))
-            return FileInfo(size, tag, fields.get("Content-Type", ""), str(response.url))
+            return FileInfo(size, tag, fields.get("Content-Type", ""), str(response.url), response.status)
 
     async def get(self, name: str, url: str, start: int, length: int | None) -> WebResponse:
         """The response to a request for a range, or for the complete file if `length` is None.

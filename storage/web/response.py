@@ -8,6 +8,10 @@ UNENCODED = frozenset({"identity", ""})
 """Values of Content-Encoding: the body has the bytes of the file."""
 
 
+COMPLETE = (200, 203)
+"""Statuses of a response with a file. Others below 300 have none, such as 204, or not all of it."""
+
+
 class FileInfo(NamedTuple):
     """A file, by the head of a response.
 
@@ -16,6 +20,7 @@ class FileInfo(NamedTuple):
         tag: See `podferry.storage.http.last_modified.tag_of`.
         kind: Its Content-Type, or empty.
         address: Its URL, after redirections.
+        status: Of HTTP.
         is_directory: Whether the address shows a directory.
     """
 
@@ -23,6 +28,7 @@ class FileInfo(NamedTuple):
     tag: str
     kind: str
     address: str
+    status: int
     is_directory: bool = False
 
 

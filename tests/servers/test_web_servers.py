@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from podferry.contract.errors import AccessDenied, Changed, CredentialsMissing, FerryError, InvalidSpec
+from podferry.contract.errors import (
+    AccessDenied,
+    Changed,
+    CredentialsMissing,
+    FerryError,
+    InvalidSpec,
+    Unavailable,
+)
 from podferry.contract.uri import Uri, parse_uri
 from podferry.sidecar.staging.file_ops import PARTIAL_DIR
 from podferry.storage.factory import open_store
@@ -129,6 +136,14 @@ async def test_a_directory_that_may_be_read_but_not_listed(files: Path, own: Pat
         store = open_store(parse_uri(f"http://{address}/set"))
         assert bytes(await store.read("sub/<&amp;>/ü日本")) == b"deep"
         await store.close()
+
+
+@pytest.mark.parametrize("place", ["/set/a", "/set/sub/"])
+async def test_what_the_server_has_no_content_for_is_named(place: str, files: Path, own: Path) -> None:
+    empty = f"{INDEX} location = {place} {{ return 204; }}"
+    refused = pytest.raises(Unavailable, match=rf"{place.rstrip('/')} \(HTTP 204")
+    with nginx(files, own, empty) as address, refused:
+        await open_dataset(parse_uri(f"http://{address}/set"), StoreConfig())
 
 
 @pytest.mark.parametrize("name", [b"\xff\xfe.bin", b"sub/latin-\xe9"])

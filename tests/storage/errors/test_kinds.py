@@ -30,6 +30,7 @@ def test_every_kind_has_its_message():
         "role",
         "redirected",
         "page",
+        "no file",
         "no page",
         "locked",
         "unwritten",

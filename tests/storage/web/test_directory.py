@@ -331,6 +331,20 @@ async def test_a_file_without_a_type_is_not_read_as_a_page(listed) -> None:
     assert await listed({"/set/a": Answer(b"12345", "")}, "set/a") == {"a": 5}
 
 
+@pytest.mark.parametrize("status", [202, 204, 205, 300])
+async def test_a_response_without_the_file_is_no_empty_file(listed, status: int) -> None:
+    with pytest.raises(Unavailable, match=rf"without the file http://.*/set/a \(HTTP {status};"):
+        await listed({"/set/a": Answer("", "", status)})
+
+
+async def test_an_empty_file_is_one(listed) -> None:
+    assert await listed({"/set/a": Answer("", "text/plain")}) == COMPLETE | {"a": 0}
+
+
+async def test_a_file_whose_head_has_no_content_is_asked_for(listed) -> None:
+    assert await listed({"HEAD /set/a": Answer("", "", 204)}) == COMPLETE
+
+
 # Signatures in addresses
 
 SIGNED = "?page=2&md5=S1gned&X-Amz-Signature=S1gned"

@@ -77,6 +77,7 @@ OTHERS: Mapping[str, tuple] = {
     "a part as all": (responds(200, b"012"), "HTTP 200, application/octet-stream, no Content-Range, 3 bytes"),
     "more than all": (responds(200, DATA * 2), "HTTP 200, .*, 20 bytes"),
     "accepted": (responds(202, b"345"), "HTTP 202"),
+    "no content": (responds(204, b""), "HTTP 204"),
 }
 
 
