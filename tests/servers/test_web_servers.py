@@ -23,12 +23,17 @@ from podferry.contract.uri import Uri, parse_uri
 from podferry.sidecar.staging.file_ops import PARTIAL_DIR
 from podferry.storage.factory import open_store
 from podferry.storage.listing.dataset import open_dataset
+from podferry.storage.network.ca_bundle import CaBundle
+from podferry.storage.network.settings import Network
 from podferry.storage.store import StoreConfig
 from tests.support.cut_relay import cut_relay
-from tests.support.nginx import INDEX, nginx, password_file
+from tests.support.nginx import INDEX, nginx, nginx_command, password_file
+from tests.support.rclone import certificate_for_loopback
+from tests.support.real_servers import running
 from tests.support.request_builder_contract import *  # noqa: F403
 from tests.support.staged import staged
 
+HOST_WITH_TLS = "127.0.0.2"
 KEYS = {"username": "user", "password": "pass word"}
 FILES = {
     "a": b"a",
@@ -151,6 +156,26 @@ async def test_a_name_that_is_not_text_is_named(name: bytes, files: Path, own: P
     Path(os.fsdecode(bytes(files) + b"/set/" + name)).write_bytes(b"x")
     with nginx(files, own) as address, pytest.raises(InvalidSpec, match="not in UTF-8"):
         await open_dataset(parse_uri(f"http://{address}/set"), StoreConfig())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the ports 80 and 443")
+async def test_redirected_to_https_at_the_same_host(files: Path, own: Path, tmp_path: Path) -> None:
+    """With the credentials, which a third server does not get."""
+    (files / "set/elsewhere").write_bytes(b"elsewhere")
+    (tmp_path / "other").mkdir()
+    certificate, key = certificate_for_loopback(tmp_path)
+    guard = password_file(own / "users", KEYS["username"], KEYS["password"])
+    tls = f"ssl_certificate {certificate}; ssl_certificate_key {key};"
+    moved = "if ($scheme = http) { return 301 https://$host$request_uri; }"
+    addresses = (f"{HOST_WITH_TLS}:80", f"{HOST_WITH_TLS}:443 ssl")
+    network = Network(CaBundle(certificate.read_text(), ("test",)))
+    config = StoreConfig(credentials=KEYS, network=network)
+    with nginx(files, tmp_path / "other", "if ($http_authorization) { return 500; }") as other:
+        sent_on = f"location = /set/elsewhere {{ {moved} return 302 http://{other}$request_uri; }}"
+        words = nginx_command(files, own, addresses, f"{INDEX} {guard} {tls} {moved} {sent_on}")
+        with running(words, 443, own / "log", HOST_WITH_TLS):
+            found = await staged(f"http://{HOST_WITH_TLS}/set", config, tmp_path)
+    assert found == {**FILES, "elsewhere": b"elsewhere"}
 
 
 async def test_a_cut_in_the_middle_is_resumed(files: Path, own: Path, tmp_path: Path) -> None:
