@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from contextlib import closing
 from types import NoneType
 
 from podferry.sidecar.fetch.bundles import BundleJob
@@ -55,21 +57,26 @@ class WorkerHandle:
             process = processes.acquire()
         except OSError:  # no more processes: this one does the work
             return
-        reader, writer = await asyncio.open_connection(sock=process.connection)
-        sending = asyncio.create_task(self._send_jobs(writer))
-        receiving = asyncio.create_task(self._receive_reports(reader))
         try:
-            await asyncio.wait({sending, receiving}, return_when=asyncio.FIRST_COMPLETED)
-            await (sending if _has_failed(sending) else receiving)
+            await self._run(process.connection)
         finally:
-            sending.cancel()
-            receiving.cancel()
-            await asyncio.gather(sending, receiving, return_exceptions=True)
-            writer.close()
             await process.end()
         for job in self._pending.values():
             self._queue.fall_back(job, UnexpectedResponse("its worker process has ended"))
         self._pending.clear()
+
+    async def _run(self, connection: socket.socket) -> None:
+        reader, writer = await asyncio.open_connection(sock=connection)
+        with closing(writer):
+            sending = asyncio.create_task(self._send_jobs(writer))
+            receiving = asyncio.create_task(self._receive_reports(reader))
+            try:
+                await asyncio.wait({sending, receiving}, return_when=asyncio.FIRST_COMPLETED)
+                await (sending if _has_failed(sending) else receiving)
+            finally:
+                sending.cancel()
+                receiving.cancel()
+                await asyncio.gather(sending, receiving, return_exceptions=True)
 
     async def _send_jobs(self, writer: asyncio.StreamWriter) -> None:
         sink, stage = self._sink, self._sink.stage
