@@ -126,10 +126,11 @@ async def write_some(store: Store) -> AsyncIterator[Finding]:
 
 async def _race(store: Store, name: str) -> Finding:
     if not store.exclusive_create:
-        remedy = "Let one training at a time write to a lineage"
-        return Finding("exclusive commit", Outcome.LIMITED, "the store cannot create exclusively", remedy)
+        return _not_exclusive()
     writes = (store.write(name, PROBE, WriteMode.CREATE) for _ in range(RIVALS))
     ended = await asyncio.gather(*writes, return_exceptions=True)
+    if not store.exclusive_create:  # it announced what it does not support
+        return _not_exclusive()
     others = [one for one in ended if one is not None and not isinstance(one, AlreadyExists)]
     if others:
         raise others[0]
@@ -139,6 +140,11 @@ async def _race(store: Store, name: str) -> Finding:
     measured = f"{winners} of {RIVALS} writers of one name succeeded"
     remedy = "Use another destination, or one training at a time: two could overwrite each other's commits"
     return Finding("exclusive commit", Outcome.FAILED, measured, remedy)
+
+
+def _not_exclusive() -> Finding:
+    remedy = "Let one training at a time write to a lineage"
+    return Finding("exclusive commit", Outcome.LIMITED, "the store cannot create exclusively", remedy)
 
 
 async def _deleted(store: Store, names: list[str]) -> Finding:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from podferry.storage.lazy_log import warn
 from podferry.storage.sftp.channel import SftpChannel, expect
 from podferry.storage.sftp.messages import (
     Attributes,
@@ -40,12 +42,13 @@ class SftpClient:
     Attributes:
         channel: Where requests are sent.
         extensions: That the server announces.
+        rejected: Those of them that it does not support after all; all connections of a store share them.
         read_bytes, write_bytes: The largest READ and WRITE.
         users: How many operations use it.
     """
 
-    def __init__(self, channel: SftpChannel) -> None:
-        self.channel = channel
+    def __init__(self, channel: SftpChannel, rejected: set[str]) -> None:
+        self.channel, self.rejected = channel, rejected
         self._loop = asyncio.get_running_loop()
         self.extensions: frozenset[str] = frozenset()
         self.read_bytes = self.write_bytes = DATA_BYTES
@@ -60,6 +63,10 @@ class SftpClient:
         read, write = (int.from_bytes(limits[start : start + 8], "big") for start in (8, 16))
         self.read_bytes = max(DATA_BYTES, min(read, MAX_DATA_BYTES))
         self.write_bytes = max(DATA_BYTES, min(write, MAX_DATA_BYTES))
+
+    def has(self, extension: str) -> bool:
+        """Whether the server announces an extension, and has not rejected it."""
+        return extension in self.extensions and extension not in self.rejected
 
     @property
     def failure(self) -> Exception | None:
@@ -150,7 +157,19 @@ class SftpClient:
 
     async def link(self, old: bytes, new: bytes) -> None:
         """Give a file a second name; refused if that is taken. Only with the extension."""
-        await self._extended(HARD_LINK, string(old) + string(new), new)
+        try:
+            await self._extended(HARD_LINK, string(old) + string(new), new)
+        except OSError as error:
+            if error.errno == errno.EOPNOTSUPP:
+                self._reject_links(error)
+            raise
+
+    def _reject_links(self, error: OSError) -> None:
+        if self.has(HARD_LINK):
+            self.rejected.add(HARD_LINK)
+            event = "the SFTP server announces an extension that it does not support"
+            effect = "it cannot create exclusively: commits are checked, written and read again"
+            warn(event, extension=HARD_LINK, response=error.strerror, effect=effect)
 
     async def free_blocks(self, path: bytes) -> int | None:
         """Blocks that this user may still write at a path, or None if the server does not say."""

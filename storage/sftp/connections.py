@@ -62,6 +62,7 @@ class Connections:
 
     Attributes:
         answered: Whether the server has let this client in before.
+        rejected: Extensions that it announces and does not support.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Connections:
         self._free = asyncio.Semaphore(MAX_CONNECTIONS * USERS_PER_CONNECTION)
         self._busy_since: float | None = None
         self.answered = False
+        self.rejected: set[str] = set()
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[SftpClient]:
@@ -147,7 +149,7 @@ class Connections:
             async with asyncio.timeout(seconds + self._limits.stall_seconds):
                 ssh = await _ssh(login, keys, check, seconds)
                 try:
-                    return Connection(ssh, await _sftp(ssh, self._limits))
+                    return Connection(ssh, await _sftp(ssh, self._limits, self.rejected))
                 except BaseException:
                     ssh.abort()
                     raise
@@ -213,11 +215,11 @@ async def _ssh(
     )
 
 
-async def _sftp(ssh: asyncssh.SSHClientConnection, limits: Limits) -> SftpClient:
+async def _sftp(ssh: asyncssh.SSHClientConnection, limits: Limits, rejected: set[str]) -> SftpClient:
     channel = SftpChannel(limits.stall_seconds)
     await ssh.create_session(
         lambda: channel, subsystem="sftp", encoding=None, window=WINDOW_BYTES, max_pktsize=PACKET_BYTES
     )
-    client = SftpClient(channel)
+    client = SftpClient(channel, rejected)
     await client.start()
     return client

@@ -2,8 +2,9 @@
 
 A write goes to a temporary file next to its target, which the server syncs to its disk. It gets its name by a
 hard link, which refuses a name that is taken, or by a rename, which does not. Both are extensions of OpenSSH:
-a server without hard links cannot create exclusively, and the store says so once it is connected. Listings
-skip temporary files. Those left by a crash are not removed, because another writer may be using them.
+a server without hard links cannot create exclusively, and the store says so once it is connected, or has
+tried one: `rclone serve sftp` announces them and rejects them. Listings skip temporary files. Those left by a
+crash are not removed, because another writer may be using them.
 """
 
 from __future__ import annotations
@@ -61,7 +62,12 @@ class SftpStore:
         self._location = StoreLocation(uri, login.address, names)
         self._connections = Connections(uri, read, self._location, limits)
         self._names = SameNames(uri, self._found, self._directory)
-        self.exclusive_create = True
+        self._announces_links = True
+
+    @property
+    def exclusive_create(self) -> bool:
+        """See `Store.exclusive_create`; false once the server is known to have no hard links."""
+        return self._announces_links and HARD_LINK not in self._connections.rejected
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
         """See `Store.entries`. The listing is complete before the first entry is yielded."""
@@ -156,7 +162,7 @@ class SftpStore:
                 try:
                     async with self._connections.client() as client:
                         started = True
-                        self.exclusive_create = HARD_LINK in client.extensions
+                        self._announces_links = HARD_LINK in client.extensions
                         async with asyncio.timeout(limit):
                             return await work(client)
                 except CUTS as error:

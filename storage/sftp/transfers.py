@@ -163,10 +163,7 @@ class WriteFile:
 
     async def _publish_new(self, client: SftpClient, temporary: bytes) -> None:
         try:
-            if HARD_LINK in client.extensions:
-                await client.link(temporary, self._path)
-                await client.remove(temporary)
-            else:
+            if not await self._linked(client, temporary):
                 if await self._exists(client):
                     raise store_error("exists", self._location, self._name)
                 await client.rename(temporary, self._path)
@@ -174,6 +171,19 @@ class WriteFile:
             if not isinstance(error, ConnectionError) and await self._exists(client):
                 raise store_error("exists", self._location, self._name) from error
             raise
+
+    async def _linked(self, client: SftpClient, temporary: bytes) -> bool:
+        """Publish by a hard link; false if the server has none, whatever it announces."""
+        if not client.has(HARD_LINK):
+            return False
+        try:
+            await client.link(temporary, self._path)
+        except OSError:
+            if client.has(HARD_LINK):
+                raise
+            return False
+        await client.remove(temporary)
+        return True
 
     async def _replace_in_two_steps(self, client: SftpClient, temporary: bytes) -> None:
         try:

@@ -5,7 +5,7 @@ from aiohttp import web
 from podferry.contract.uri import parse_uri
 from podferry.storage.doctor.finding import Outcome
 from podferry.storage.factory import open_store
-from podferry.storage.store import StoreConfig
+from podferry.storage.store import StoreConfig, WriteMode
 from tests.support.doctor_site import findings, outcomes, unused
 from tests.support.store_calls import KEYS
 
@@ -49,3 +49,18 @@ async def test_a_store_without_exclusive_creation_says_how_it_is_safe(monkeypatc
     found = await findings(uri, write=True)
     assert found["exclusive commit"].outcome is Outcome.LIMITED
     assert "one training at a time" in found["exclusive commit"].remedy.lower()
+
+
+async def test_a_store_that_turns_out_not_to_create_exclusively(monkeypatch):
+    uri = unused()
+    kind = type(open_store(parse_uri(uri)))
+    original = kind.write
+
+    async def write(self, name, body, mode=WriteMode.OVERWRITE):
+        if mode is WriteMode.CREATE:
+            monkeypatch.setattr(kind, "exclusive_create", False)
+        await original(self, name, body)
+
+    monkeypatch.setattr(kind, "write", write)
+    found = await findings(uri, write=True)
+    assert found["exclusive commit"].outcome is Outcome.LIMITED
