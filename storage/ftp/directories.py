@@ -168,7 +168,7 @@ def asked(session: FtpSession, path: str, ask: Callable[[str], T], wanted: str =
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-def explained(session: FtpSession, path: str, error: ftplib.error_perm, wanted: str = "file") -> OSError:
+def explained(session: FtpSession, path: str, error: ftplib.Error, wanted: str = "file") -> OSError:
     """What a 550 means: a path is missing, something else, or may not be opened."""
     reply = str(error)[:200]
     parent, _, name = path.rpartition("/")

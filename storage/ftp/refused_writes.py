@@ -10,6 +10,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import NoReturn
 
 from podferry.storage.ftp.directories import explained
 from podferry.storage.ftp.session import FtpSession
@@ -19,6 +20,8 @@ MISSING_OR_DENIED, BAD_NAME = "550", "553"
 """vsftpd also replies 553 where its user may not write. Source: RFC 959, section 4.2.2."""
 LOCAL_ERROR = "451"
 """Of the server's own disk: all that vsftpd says when that is full."""
+BUSY = "450"
+"""All that rclone says of a file that it cannot open, which it tries once the upload has begun."""
 NO_SPACE = ("no space left", "quota exceeded")
 """Words of `ENOSPC` and `EDQUOT`, which pyftpdlib sends with 426."""
 LOST = ("421", "425", "426")
@@ -31,20 +34,44 @@ class NameRefused(OSError):
 
 def refused_file(session: FtpSession, path: str, error: ftplib.error_perm) -> Exception:
     """What it means that a new file is refused, although its directories were created as far as possible."""
-    code, entered = str(error)[:3], "/"
-    if code not in {MISSING_OR_DENIED, BAD_NAME}:
+    if (code := str(error)[:3]) not in {MISSING_OR_DENIED, BAD_NAME}:
         return error
+    entered, reason = _entered(session, path, error)
+    # What is written first has an ordinary name.
+    if isinstance(reason, PermissionError) or (reason is None and code == MISSING_OR_DENIED):
+        return _denied(error)
+    return _by_name(session, entered, error)
+
+
+def raise_failed_upload(session: FtpSession, path: str, error: ftplib.Error) -> NoReturn:
+    """Raise what it means that a server takes an upload, and says only at its end that it has failed.
+
+    450 is an outage unless the server refuses other names, too, or still has no such directory.
+    """
+    if isinstance(error, ftplib.error_perm):
+        raise refused_file(session, path, error) from error
+    if str(error)[:3] != BUSY or disk_failure(error):
+        raise error
+    entered, reason = _entered(session, path, error)
+    if isinstance(reason, PermissionError):
+        raise _denied(error) from error
+    if refusal := _refusal(session, entered):
+        raise _denied(refusal) from refusal
+    if reason is not None:
+        raise NameRefused(str(error)) from error
+    raise error
+
+
+def _entered(session: FtpSession, path: str, error: ftplib.Error) -> tuple[str, OSError | None]:
+    """The deepest directory above a path that can be entered, and why the next one cannot."""
+    entered = "/"
     for directory in directories_above(path):
         try:
             session.cwd(directory)
         except ftplib.error_perm:
-            reason = explained(session, directory, error, "directory")
-            return (
-                _denied(error) if isinstance(reason, PermissionError) else _by_name(session, entered, error)
-            )
+            return entered, explained(session, directory, error, "directory")
         entered = directory
-    # What is written first has an ordinary name.
-    return _denied(error) if code == MISSING_OR_DENIED else _by_name(session, entered, error)
+    return entered, None
 
 
 def refused_rename(session: FtpSession, path: str, error: ftplib.error_perm) -> Exception:
@@ -88,17 +115,21 @@ def _says_full(reply: str) -> bool:
     return any(words in reply.lower() for words in NO_SPACE)
 
 
-def _by_name(session: FtpSession, directory: str, error: ftplib.error_perm) -> OSError:
-    """Refused for the name if the directory takes another one: that of a directory, which has no content."""
+def _by_name(session: FtpSession, directory: str, error: ftplib.Error) -> OSError:
+    return _denied(error) if _refusal(session, directory) else NameRefused(str(error))
+
+
+def _refusal(session: FtpSession, directory: str) -> ftplib.error_perm | None:
+    """Why a directory takes no other name, that of a directory without content, or None if it does."""
     probe = f"{directory.rstrip('/')}/podferry-{os.urandom(8).hex()}"
     try:
         session.mkd(probe)
-    except ftplib.error_perm:
-        return _denied(error)
+    except ftplib.error_perm as refusal:
+        return refusal
     with suppress(ftplib.error_perm):
         session.rmd(probe)
-    return NameRefused(str(error))
+    return None
 
 
-def _denied(error: ftplib.error_perm) -> PermissionError:
+def _denied(error: ftplib.Error) -> PermissionError:
     return PermissionError(str(error))  # without a number: messages then show the reply

@@ -41,6 +41,7 @@ class FtpSession(ftplib.FTP_TLS):
     Server addresses in replies to PASV are ignored: data comes from the host that was named.
 
     Attributes:
+        directory: The last one that was entered; it was there then.
         features: Commands that the server announces, in capitals.
         replies: To the commands.
         passive_port: Where the server waits for the next data connection, and since when (monotonic seconds);
@@ -61,7 +62,7 @@ class FtpSession(ftplib.FTP_TLS):
             ftplib.Error, OSError, EOFError: It does not let this client in.
         """
         self._login, self._limits, self.tls = login, limits, login.tls
-        self.replies = Replies()
+        self.replies, self.directory = Replies(), ""
         self.passive_port: tuple[int, float] | None = None
         self._deadline = time.monotonic() + limits.connect_seconds + limits.stall_seconds
         super().__init__(context=context, timeout=limits.connect_seconds, encoding="utf-8")
@@ -153,6 +154,11 @@ class FtpSession(ftplib.FTP_TLS):
         return self.context.wrap_socket(
             plain, server_hostname=self.host, session=session, suppress_ragged_eofs=ends_anyhow
         )
+
+    def cwd(self, dirname: str) -> str:
+        """See `ftplib.FTP.cwd`."""
+        self.directory, reply = dirname, super().cwd(dirname)
+        return reply
 
     def makepasv(self) -> tuple[str, int]:
         """See `ftplib.FTP.makepasv`. The server no longer waits at the last port."""

@@ -12,6 +12,7 @@ from podferry.storage.ftp.refused_writes import (
     broken_upload,
     directories_above,
     disk_failure,
+    raise_failed_upload,
     refused_file,
     refused_rename,
 )
@@ -74,13 +75,15 @@ def _store(session: FtpSession, path: str, source: BodySource) -> None:
     except BaseException:
         _abandon(session, data)
         raise
-    if broken is not None:
-        raise broken_upload(session, data, broken) from broken
-    session.end(data)
+    try:
+        _end(session, data, broken)
+    except ftplib.Error as error:
+        raise_failed_upload(session, path, error)
 
 
 def _opened(session: FtpSession, path: str) -> socket.socket:
     """The connection for a new file, whose directories are created if need be."""
+    _enter(session, path)
     try:
         return session.transfercmd(f"STOR {path}")
     except ftplib.Error as error:
@@ -91,6 +94,25 @@ def _opened(session: FtpSession, path: str) -> socket.socket:
         return session.transfercmd(f"STOR {path}")
     except ftplib.error_perm as error:
         raise refused_file(session, path, error) from error
+
+
+def _enter(session: FtpSession, path: str) -> None:
+    """Create the directories above a path unless they are there.
+
+    Some servers do not refuse an upload into a missing directory: rclone takes it, and fails at its end.
+    """
+    directory = path.rpartition("/")[0] or "/"
+    if directory not in {"/", session.directory}:
+        try:
+            session.cwd(directory)
+        except ftplib.error_perm:
+            _make_directories(session, path)
+
+
+def _end(session: FtpSession, data: socket.socket, broken: OSError | None) -> None:
+    if broken is not None:
+        raise broken_upload(session, data, broken) from broken
+    session.end(data)
 
 
 def _sent(session: FtpSession, data: socket.socket, part: bytes) -> OSError | None:

@@ -129,3 +129,53 @@ async def test_a_file_under_another_spelling_of_its_name_is_not_replaced(has_fac
         await store.write("a", b"new")
         asked = [each for each in server.commands if each.startswith(("MLST", "SIZE"))]
         assert {each.partition(" ")[0] for each in asked} == {"MLST" if has_facts else "SIZE"}
+
+
+async def test_a_missing_directory_is_created_before_an_upload_that_might_fail_only_at_its_end() -> None:
+    async with opened(MKD=saying("257 created"), RNTO=saying("250 renamed")) as (server, store):
+        await store.write("b/c/new", b"x")
+        await store.write("a", b"x")
+        await store.write("b", b"x")
+    own = [line for line in server.commands if line.startswith(("CWD", "MKD"))]
+    assert own == ["CWD /d/b/c", "MKD /d", "MKD /d/b", "MKD /d/b/c", "CWD /d"]
+
+
+def failing_at_its_end(reply: str) -> Handler:
+    """Takes an upload, and says then that it could not open the file."""
+
+    async def answer(session: Session, _: str) -> None:
+        await session.transfer(b"", reply)
+
+    return answer
+
+
+@pytest.mark.parametrize("reply", ["450 error during transfer", "550 denied", "553 no"])
+async def test_an_upload_that_fails_where_nothing_may_be_written_is_denied(reply: str) -> None:
+    async with opened(STOR=failing_at_its_end(reply), MKD=saying("550 Read only")) as (_, store):
+        for name in ("new", "b/new"):
+            with pytest.raises(AccessDenied, match=rf"denies access to .*/{name} \(5"):
+                await store.write(name, b"x")
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [("450 error during transfer", Unavailable), ("550 denied", AccessDenied), ("553 no", InvalidSpec)],
+)
+async def test_an_upload_that_fails_where_other_names_are_taken_is_what_its_code_says(
+    reply: str, expected: type[Exception]
+) -> None:
+    taken = {"MKD": saying("257 created"), "RMD": saying("250 removed")}
+    async with opened(STOR=failing_at_its_end(reply), **taken) as (_, store):
+        with pytest.raises(expected, match=reply):
+            await store.write("new", b"x")
+        with pytest.raises(InvalidSpec, match=r"does not accept the name .*/b/new"):
+            await store.write("b/new", b"x")
+
+
+async def test_a_full_disk_at_the_end_of_an_upload_remains_one() -> None:
+    async with opened(STOR=failing_at_its_end("450 no space left on device"), MKD=saying("550 no")) as (
+        _,
+        store,
+    ):
+        with pytest.raises(Unavailable, match=r"no space left to write .*/new"):
+            await store.write("new", b"x")
