@@ -47,11 +47,14 @@ def checked_endpoint(endpoint: str) -> str:
     """An endpoint without a trailing slash.
 
     Raises:
-        InvalidSpec: It is not an http or https URL, or it has a user, whom messages would show.
+        InvalidSpec: It is not an http or https URL, it has a space or a control character, or a user, whom
+            messages would show.
     """
     remedy, shown = "Write http://HOST:PORT or https://HOST", hide_secrets(repr(endpoint))
     if not _is_url(endpoint):
         raise InvalidSpec.of("an endpoint must be a URL", shown, remedy)
+    if not endpoint.isprintable() or " " in endpoint:  # `urlsplit` drops some, which clients then send
+        raise InvalidSpec.of("an endpoint must have no spaces or control characters", shown, remedy)
     if "@" in urlsplit(endpoint).netloc:
         raise InvalidSpec.of("an endpoint must have neither a user nor a password", shown, remedy)
     return endpoint.rstrip("/")

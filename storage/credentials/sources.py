@@ -36,6 +36,8 @@ KEYTAB = "keytab"
 """How the names of keys end that hold a keytab of Kerberos; its library reads the file."""
 CONTROL_CHARACTER = lazy_pattern(r"[\x00-\x1f\x7f]")
 """Not in a header of HTTP, into which credentials go; obstore panics on them."""
+ADDRESS_NAME = lazy_pattern("ENDPOINT|EMULATOR_HOST|AUTHORITY_HOST|REGION|_URI$|^URL$")
+"""Of variables whose values are addresses and regions, which have no spaces."""
 ONE_LINE = (
     "AWS_",
     "AZURE_",
@@ -73,9 +75,7 @@ def config_from_environment(environ: Mapping[str, str]) -> StoreConfig:
         InvalidSpec: `AWS_PROFILE` names a profile that is not in the files, a file is malformed, or a
             credential has several lines.
     """
-    read = {
-        name: value.strip("\r\n") for name, value in environ.items() if name.startswith(VARIABLE_PREFIXES)
-    }
+    read = {name: _stripped(name, environ[name]) for name in environ if name.startswith(VARIABLE_PREFIXES)}
     found = {name: value for name, value in read.items() if value}
     ssh = Path(environ.get("HOME") or "/nonexistent") / ".ssh"
     if "SFTP_SSH_DIR" not in found and ssh.is_dir():
@@ -205,9 +205,14 @@ def _value(file: Path, version: Path) -> str:
     return str(file) if file.name.endswith(KEYTAB) else _text(version / file.name)
 
 
+def _stripped(name: str, value: str) -> str:
+    """A value as it was meant: editors and `echo` end files with a line feed. A password may have spaces."""
+    return value.strip() if ADDRESS_NAME.search(name) else value.strip("\r\n")
+
+
 def _text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8").strip("\r\n")
+        return _stripped(file.name, file.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         what = f"the key {file.name} of a Secret is not text"
         raise InvalidSpec.of(what, str(file), "Store it as UTF-8") from error

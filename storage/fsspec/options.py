@@ -114,11 +114,12 @@ def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLo
 def _google(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLocation]:
     del limits  # gcsfs has its own timeouts; the engine limits its calls
     variables = config.credentials
-    endpoint = config.endpoint or variables.get("STORAGE_EMULATOR_HOST") or ""
+    configured = config.endpoint or variables.get("STORAGE_EMULATOR_HOST")
+    endpoint = checked_endpoint(configured) if configured else ""
     location = _location(uri, config, endpoint or GOOGLE_ADDRESS, "GOOGLE_", "STORAGE_", *SECRET_KEYS)
     options: Options = {"token": google_token(variables)}
     if endpoint:
-        options["endpoint_url"] = checked_endpoint(endpoint)
+        options["endpoint_url"] = endpoint
     proxy = config.network.proxies.proxy_for(endpoint or GOOGLE_ADDRESS)
     if proxy is not None:
         options["session_kwargs"] = {"proxy": proxy.url}

@@ -3,11 +3,34 @@ from aiohttp import web
 
 from podferry.contract.errors import AccessDenied, CredentialsMissing, InvalidSpec, PermanentError
 from podferry.contract.uri import parse_uri
+from podferry.storage.credentials.sources import config_from_directory, config_from_environment
 from podferry.storage.factory import open_store
 from podferry.storage.store import StoreConfig
 from tests.support.scripted_ftp import scripted_ftp
 
 S3 = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
+OF_ALL = {
+    **S3,
+    "BOS_ACCESS_KEY_ID": "k",
+    "BOS_SECRET_ACCESS_KEY": "s",
+    "OSS_REGION": "cn-hangzhou",
+    "OSS_ACCESS_KEY_ID": "k",
+    "OSS_ACCESS_KEY_SECRET": "s",
+    "GOOGLE_SKIP_SIGNATURE": "true",
+    "AZURE_STORAGE_ACCOUNT_NAME": "a",
+    "AZURE_STORAGE_ACCOUNT_KEY": "YWJj",
+}
+SCHEMES = ["s3", "bos", "az", "oss", "gs", "hf"]
+ENDPOINTS = {
+    "AWS_ENDPOINT_URL_S3": "s3",
+    "AWS_ENDPOINT_URL": "s3",
+    "BOS_ENDPOINT": "bos",
+    "AZURE_STORAGE_ENDPOINT": "az",
+    "AZURE_ENDPOINT": "az",
+    "OSS_ENDPOINT": "oss",
+    "STORAGE_EMULATOR_HOST": "gs",
+    "HF_ENDPOINT": "hf",
+}
 
 
 @pytest.mark.parametrize(
@@ -19,23 +42,32 @@ def test_an_endpoint_is_a_url(endpoint):
         open_store(parse_uri("s3://b/x"), StoreConfig(endpoint=endpoint, credentials=S3))
 
 
-@pytest.mark.parametrize("scheme", ["s3", "bos", "az", "oss", "gs", "hf"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_an_endpoint_has_no_password_which_messages_would_show(scheme):
-    credentials = {
-        **S3,
-        "BOS_ACCESS_KEY_ID": "k",
-        "BOS_SECRET_ACCESS_KEY": "s",
-        "OSS_REGION": "cn-hangzhou",
-        "OSS_ACCESS_KEY_ID": "k",
-        "OSS_ACCESS_KEY_SECRET": "s",
-        "GOOGLE_SKIP_SIGNATURE": "true",
-        "AZURE_STORAGE_ACCOUNT_NAME": "a",
-        "AZURE_STORAGE_ACCOUNT_KEY": "YWJj",
-    }
-    config = StoreConfig(endpoint="https://me:pa55@store.example", credentials=credentials)
+    config = StoreConfig(endpoint="https://me:pa55@store.example", credentials=OF_ALL)
     with pytest.raises(InvalidSpec, match="neither a user nor a password") as caught:
         open_store(parse_uri(f"{scheme}://datasets/digits/x"), config)
     assert "pa55" not in str(caught.value)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(
+    "odd", ["http://h:1/ ", " http://h:1", "http://h:1\n", "http://h:1/a b", "http://h\t/", "http://h:1\xa0"]
+)
+def test_an_endpoint_has_no_spaces_that_a_client_would_send(scheme, odd):
+    with pytest.raises(InvalidSpec, match="an endpoint must "):
+        open_store(parse_uri(f"{scheme}://datasets/digits/x"), StoreConfig(endpoint=odd, credentials=OF_ALL))
+
+
+@pytest.mark.parametrize("name", ENDPOINTS)
+@pytest.mark.parametrize("text", ["http://h:1 ", "http://h:1 \n", " http://h:1\t"])
+async def test_spaces_around_an_endpoint_are_dropped(name, text, tmp_path):
+    held = {**OF_ALL, name: text}
+    for key, value in held.items():
+        (tmp_path / key).write_text(value)
+    for config in (config_from_environment(held), config_from_directory(tmp_path, {})):
+        assert config.credentials[name] == "http://h:1"
+        await open_store(parse_uri(f"{ENDPOINTS[name]}://datasets/digits/x"), config).close()
 
 
 @pytest.mark.parametrize("uri", ["s3://b/x", "az://c/x", "oss://b/x", "sftp://h/x", "smb://h/s/x"])

@@ -221,6 +221,26 @@ def test_a_credential_has_one_line(tmp_path, name):
         assert "ret" not in str(raised.value)
 
 
+def test_regions_and_addresses_have_no_spaces_around_them_and_passwords_may(tmp_path):
+    held = {
+        "AWS_REGION": "r \n",
+        "AZURE_AUTHORITY_HOST": " https://h",
+        "URL": "https://h ",
+        "SMB_PASSWORD": "p \n",
+    }
+    for name, value in held.items():
+        (tmp_path / name).write_text(value)
+    stripped = {
+        "AWS_REGION": "r",
+        "AZURE_AUTHORITY_HOST": "https://h",
+        "URL": "https://h",
+        "SMB_PASSWORD": "p ",
+    }
+    assert config_from_directory(tmp_path, {}).credentials == stripped
+    del stripped["URL"]  # which only Secrets have
+    assert config_from_environment(held).credentials == stripped
+
+
 def test_credentials_in_json_have_several_lines():
     text = '{\n "type": "service_account"\n}'
     config = config_from_environment({"GOOGLE_SERVICE_ACCOUNT_KEY": text})
