@@ -13,6 +13,7 @@ from pathlib import Path
 
 from podferry.contract.errors import CredentialsMissing, InvalidSpec, Problem
 from podferry.contract.lazy_pattern import lazy_pattern
+from podferry.storage.credentials.aws_profile import profile_variables
 from podferry.storage.credentials.web import NETRC, web_variables
 from podferry.storage.network.settings import read_network
 from podferry.storage.store import StoreConfig
@@ -81,7 +82,7 @@ def config_from_environment(environ: Mapping[str, str]) -> StoreConfig:
     if "SFTP_SSH_DIR" not in found and ssh.is_dir():
         found["SFTP_SSH_DIR"] = str(ssh)
     if "AWS_ACCESS_KEY_ID" not in found and not is_true(found.get("AWS_SKIP_SIGNATURE", "")):
-        found = {**_shared_files(environ), **found}
+        found = {**profile_variables(environ), **found}
     found = {**_hub_token(environ), **found, **_netrc(environ)}
     return StoreConfig(credentials=_checked(found), network=read_network({**found, **environ}))
 
@@ -108,7 +109,7 @@ def _mounted_with_profile(path: Path, environ: Mapping[str, str]) -> dict[str, s
     found = _mounted(path)
     if not found.get("AWS_PROFILE") or found.get("AWS_ACCESS_KEY_ID"):
         return _checked(found)
-    return _checked({**_shared_files({**environ, "AWS_PROFILE": found["AWS_PROFILE"]}), **found})
+    return _checked({**profile_variables({**environ, "AWS_PROFILE": found["AWS_PROFILE"]}), **found})
 
 
 def _checked(credentials: dict[str, str]) -> dict[str, str]:
@@ -216,42 +217,3 @@ def _text(file: Path) -> str:
     except UnicodeDecodeError as error:
         what = f"the key {file.name} of a Secret is not text"
         raise InvalidSpec.of(what, str(file), "Store it as UTF-8") from error
-
-
-def _shared_files(environ: Mapping[str, str]) -> dict[str, str]:
-    home = Path(environ.get("HOME") or "/nonexistent") / ".aws"
-    credentials_file = Path(environ.get("AWS_SHARED_CREDENTIALS_FILE") or home / "credentials")
-    config_file = Path(environ.get("AWS_CONFIG_FILE") or home / "config")
-    profile = environ.get("AWS_PROFILE") or "default"
-    section = f"profile {profile}" if profile != "default" else profile
-    found = {**_section(config_file, section), **_section(credentials_file, profile)}
-    if not found and environ.get("AWS_PROFILE"):
-        measured = f"AWS_PROFILE={profile}; read {credentials_file} and {config_file}"
-        remedy = "Correct AWS_PROFILE, or add the profile"
-        raise InvalidSpec.of(f"there is no profile {profile!r}", measured, remedy)
-    known = {
-        "aws_access_key_id": "AWS_ACCESS_KEY_ID",
-        "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY",
-        "aws_session_token": "AWS_SESSION_TOKEN",
-        "region": "AWS_DEFAULT_REGION",
-        "endpoint_url": "AWS_ENDPOINT_URL",
-        "ca_bundle": "AWS_CA_BUNDLE",
-    }
-    return {known[key]: value for key, value in found.items() if key in known}
-
-
-def _section(file: Path, section: str) -> dict[str, str]:
-    if not file.exists():
-        return {}
-    import configparser  # noqa: PLC0415 - 1.5 ms, for those who have the file
-
-    parser = configparser.RawConfigParser(default_section="", strict=False)
-    try:
-        parser.read_string(file.read_text(encoding="utf-8"), source=str(file))
-    except FileNotFoundError:  # removed meanwhile
-        return {}
-    except (OSError, UnicodeDecodeError, configparser.Error) as error:
-        # The parser's message would print the line, which may hold a key.
-        remedy = "Correct it, or unset AWS_PROFILE"
-        raise InvalidSpec.of(f"the file {file} cannot be read", type(error).__name__, remedy) from None
-    return dict(parser[section]) if parser.has_section(section) else {}

@@ -14,8 +14,9 @@ import msgspec
 from podferry.contract.uri import Uri
 from podferry.storage.azure.credentials import with_connection_string
 from podferry.storage.credentials.endpoints import checked_endpoint, host_label
+from podferry.storage.credentials.profile_error import no_credentials
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, variable_names
-from podferry.storage.errors.translate import StoreLocation, store_error, store_location, unused_keys
+from podferry.storage.errors.translate import StoreLocation, store_location, unused_keys
 from podferry.storage.fsspec.engine import SECRET_KEYS
 from podferry.storage.fsspec.google_credentials import google_token
 from podferry.storage.network.tls import tls_context
@@ -91,7 +92,7 @@ def _s3(uri: Uri, config: StoreConfig, limits: Limits) -> tuple[Options, StoreLo
     location = _location(uri, config, endpoint, "AWS_")
     source = aws_source(variables)
     if source is AwsSource.NONE:
-        raise store_error("credentials", location)
+        raise no_credentials(location, variables)
     virtual_hosted = is_true(variables.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", ""))
     options: Options = {
         "endpoint_url": endpoint,

@@ -45,6 +45,7 @@ class ObstoreBucket:
         self._config, self._limits = config, limits
         self.uri, self.store, self.location = uri, client.store, client.location
         self.exists = False
+        self._has_no_keys = bool(client.metadata_endpoint)
         self._metadata_endpoint, self._token_file = client.metadata_endpoint, client.token_file
         self._load_credentials = client.load_credentials
         self._metadata_seconds = limits.metadata_seconds
@@ -81,7 +82,9 @@ class ObstoreBucket:
                 _, writer = await asyncio.open_connection(address.hostname, address.port or 80)
         except OSError as error:  # TimeoutError is one
             evidence = f"no response from {address.netloc}"
-            raise store_error("credentials", self.location, evidence=evidence) from error
+            raise await self._without_keys() or store_error(
+                "credentials", self.location, evidence=evidence
+            ) from error
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()
@@ -109,13 +112,22 @@ class ObstoreBucket:
         fields = vendor_fields_of(error)
         kind = error_kind(fields)
         if is_from_role(fields, self.location):
-            return found
+            return await self._without_keys() or found
         if kind == "missing" and not self.exists:
             return await self._problem() or found if name else store_error("bucket", self.location)
         if kind in ("region", "invalid") and not fields.region:
             return await self._elsewhere() or found
         if not self.exists and await requires_tls(self.location, fields):
             return store_error("tls port", self.location, name)
+        return found
+
+    async def _without_keys(self) -> FerryError | None:
+        """The error for a profile without keys, for which the metadata service was asked, or None."""
+        if not self._has_no_keys:
+            return None
+        module = importlib.import_module("podferry.storage.credentials.profile_error")
+        variables = self._config.credentials
+        found: FerryError | None = await asyncio.to_thread(module.profile_error, self.location, variables)
         return found
 
     def _not_the_service(self, name: str, page: str) -> FerryError:

@@ -12,7 +12,9 @@ import os
 from functools import cached_property
 from typing import Any
 
+from podferry.contract.errors import FerryError
 from podferry.storage.credentials.ambient import AMBIENT_VARIABLES
+from podferry.storage.credentials.profile_error import no_credentials
 from podferry.storage.credentials.sources import AwsSource, aws_source, config_from_environment
 from podferry.storage.credentials.token_file import stripped_token_file
 from podferry.storage.errors.translate import store_error
@@ -23,7 +25,7 @@ from podferry.storage.s3.sigv4 import S3Credentials
 CRT_VARIABLES = {
     AwsSource.WEB_IDENTITY: ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME"),
     AwsSource.CONTAINER: tuple(AMBIENT_VARIABLES[AwsSource.CONTAINER]),
-    AwsSource.METADATA: (),
+    AwsSource.METADATA: ("AWS_PROFILE",),
 }
 """The variables that awscrt reads from the environment of the process, by the source of the credentials."""
 
@@ -52,10 +54,15 @@ class S3CredentialsProvider:
         try:
             found = self._ambient.get_credentials().result()
         except importlib.import_module("awscrt.exceptions").AwsCrtError as error:
-            kind = "no role" if self._has_role else "credentials"
-            raise store_error(kind, self._access.location, evidence=str(error.name)) from error
+            raise self._none(str(error.name)) from error
         self._has_role = True
         return S3Credentials(found.access_key_id, found.secret_access_key, found.session_token)
+
+    def _none(self, evidence: str) -> FerryError:
+        location = self._access.location
+        if self._has_role:
+            return store_error("no role", location, evidence=evidence)
+        return no_credentials(location, self._access.variables, evidence)
 
     @cached_property
     def _ambient(self) -> Any:

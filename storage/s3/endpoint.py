@@ -13,8 +13,9 @@ import msgspec
 from podferry.contract.errors import FerryError
 from podferry.contract.uri import Uri
 from podferry.storage.credentials.endpoints import S3_VENDORS, checked_endpoint, host_label
+from podferry.storage.credentials.profile_error import no_credentials
 from podferry.storage.credentials.sources import AwsSource, aws_source, is_true, variable_names
-from podferry.storage.errors.translate import StoreLocation, store_error, store_location, unused_keys
+from podferry.storage.errors.translate import StoreLocation, store_location, unused_keys
 from podferry.storage.network.settings import DIRECT, Network
 from podferry.storage.s3.bos import BOS_SCHEME, bos_as_s3, bos_bucket, bos_names
 from podferry.storage.s3.sigv4 import S3Credentials
@@ -114,7 +115,7 @@ def s3_access(uri: Uri, config: StoreConfig) -> S3Access:
         REQUESTER_PAYS if requester_pays(variables) else NO_HEADERS,
     )
     if access.source is AwsSource.NONE:
-        raise store_error("credentials", access.location)
+        raise no_credentials(access.location, variables)
     return access
 
 

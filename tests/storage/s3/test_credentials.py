@@ -104,6 +104,8 @@ def test_a_machine_has_a_role_once_it_has_given_credentials(bare):
         ({}, {}, True),
         ({}, {"AWS_ACCESS_KEY_ID": "other", "AWS_SECRET_ACCESS_KEY": "other"}, False),
         ({"AWS_METADATA_ENDPOINT": "http://127.0.0.1:1"}, {}, False),
+        ({"AWS_PROFILE": "of-a-secret"}, {}, False),
+        ({}, {"AWS_PROFILE": "of-the-process"}, False),
         (WEB, WEB, True),
         (WEB, {}, False),
         (WEB, {**WEB, "AWS_ROLE_ARN": "another"}, False),
