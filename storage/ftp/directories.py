@@ -15,7 +15,7 @@ from podferry.contract.errors import Corrupt, Unavailable
 from podferry.contract.manifest import Entry
 from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation
-from podferry.storage.ftp.facts import MAX_DIGITS, Facts, read_facts, read_line, tag_of
+from podferry.storage.ftp.facts import MAX_DIGITS, Facts, read_facts, read_lines, tag_of
 from podferry.storage.ftp.listed_lines import listed_lines
 from podferry.storage.ftp.replies import Endless
 from podferry.storage.ftp.session import UNKNOWN_COMMAND, FtpSession
@@ -41,7 +41,7 @@ def list_directory(session: FtpSession, uri: Uri, directory: str) -> Directory:
     Raises:
         PermissionError: It may not be entered or listed.
         InvalidSpec: The server's format is unknown.
-        Corrupt: A name is none.
+        Corrupt: A name is none, or that of a link is another file's.
         Unavailable: A link leads nowhere.
         ftplib.Error, OSError, EOFError: The server does not respond as it should.
     """
@@ -117,7 +117,7 @@ def _by_list(session: FtpSession) -> list[Facts]:
         )  # without the option hidden files are left out
     except ftplib.error_perm:
         lines = list(_bounded(listed_lines(session, "LIST")))
-    return [facts for line in lines if (facts := read_line(line)) is not None]
+    return read_lines(lines)
 
 
 def _bounded(lines: Iterator[str]) -> Iterator[str]:

@@ -6,10 +6,10 @@ No format is defined for LIST. Nearly all servers write what `ls -l` does.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from podferry.contract.errors import InvalidSpec
+from podferry.contract.errors import Corrupt, InvalidSpec
 
 LINE = re.compile(r"(\S)\S{9}\S*\s+\d+\s+\S+\s+\S+\s+(\d{1,18})\s+\S+\s+\d+\s+[\d:]+ (.*)")
 """Kind, size and name: exactly one space is before the name."""
@@ -17,6 +17,7 @@ DOS_LINE = re.compile(r"\d\d-\d\d-\d\d(?:\d\d)?\s+\d\d:\d\d(?:AM|PM)\s+(?:(<DIR>
 """As Microsoft's servers write it by default."""
 MAX_DIGITS = 19
 """A size with as many is not real: an exabyte has them."""
+ARROW = " -> "
 KINDS = {"d": "directory", "-": "file", "l": "link"}
 """By the first letter of a line; others are devices and sockets."""
 FACT_KINDS = {"dir": "directory", "file": "file"}
@@ -55,7 +56,7 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def read_line(line: str) -> Facts | None:
-    """A line of LIST; None for one that names nothing.
+    """A line of LIST; None for one that names nothing. The name of a link has its target: see `read_lines`.
 
     Raises:
         InvalidSpec: Its format is unknown.
@@ -63,13 +64,46 @@ def read_line(line: str) -> Facts | None:
     found, dos = LINE.fullmatch(line), DOS_LINE.fullmatch(line)
     if found is not None:
         kind = KINDS.get(found[1], "other")
-        name = found[3].partition(" -> ")[0] if kind == "link" else found[3]
-        return Facts(name, kind, int(found[2]))
+        return Facts(found[3], kind, int(found[2]))
     if dos is not None:
         return Facts(dos[3], "directory") if dos[1] else Facts(dos[3], "file", int(dos[2]))
     if not line.strip() or line.startswith("total "):
         return None
     raise InvalidSpec.of("the FTP server lists in an unknown format", ascii(line[:100]), "Use sftp://")
+
+
+def read_lines(lines: Iterable[str]) -> list[Facts]:
+    """The lines of LIST, links without their targets.
+
+    A link is shown as `name -> target`, and a name may have an arrow of its own: no two lines have one name.
+
+    Raises:
+        InvalidSpec: The format of a line is unknown.
+        Corrupt: What the name of a link is cannot be found out.
+    """
+    found = list(dict.fromkeys(facts for line in lines if (facts := read_line(line)) is not None))
+    taken = {facts.name for facts in found if facts.kind != "link"}
+    names: dict[str, str] = {}
+    # First those with one arrow, whose names are certain.
+    for text in sorted((facts.name for facts in found if facts.kind == "link"), key=_arrows):
+        names[text] = _link_name(text, taken)
+        taken.add(names[text])
+    return [f._replace(name=names[f.name]) if f.kind == "link" else f for f in found]
+
+
+def _arrows(text: str) -> int:
+    return text.count(ARROW)
+
+
+def _link_name(text: str, taken: set[str]) -> str:
+    parts = text.split(ARROW)
+    # The last one is for servers that do not show the target.
+    possible = (ARROW.join(parts[:count]) for count in range(1, len(parts) + 1))
+    name = next((name for name in possible if name not in taken), "")
+    if not name:
+        remedy = "Rename links whose names have ` -> ` in them, or use sftp://"
+        raise Corrupt.of("the FTP server lists two files of one name", ascii(text[:200]), remedy)
+    return name
 
 
 def tag_of(size: int, modified: str) -> str:

@@ -108,6 +108,18 @@ async def test_names_as_a_file_system_has_them(site: Site) -> None:
             assert bytes(await store.read(name)) == name.encode()
 
 
+async def test_links_with_an_arrow_in_their_names_are_files_of_their_own(site: Site) -> None:
+    (site.folder / "d").mkdir()
+    for name in ("foo", "target", "d/a"):
+        (site.folder / name).write_bytes(name.encode())
+    for link, target in (("foo -> odd", "target"), ("to", "target"), ("foo -> d", "d")):
+        (site.folder / link).symlink_to(target)
+    async with site.opened() as store:
+        found = {entry.name: bytes(await store.read(entry.name)) async for entry in store.entries()}
+    targets = {"foo -> odd": b"target", "to": b"target", "foo -> d/a": b"d/a"}
+    assert found == {"foo": b"foo", "target": b"target", "d/a": b"d/a", **targets}
+
+
 async def test_a_name_that_is_not_utf_8_is_named(site: Site) -> None:
     (site.folder / os.fsdecode(b"latin-\xe9")).write_bytes(b"x")
     with pytest.raises(FerryError, match=r"not UTF-8.*latin-"):

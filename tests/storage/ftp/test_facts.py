@@ -1,7 +1,7 @@
 import pytest
 
-from podferry.contract.errors import InvalidSpec
-from podferry.storage.ftp.facts import Facts, read_facts, read_line, tag_of
+from podferry.contract.errors import Corrupt, InvalidSpec
+from podferry.storage.ftp.facts import Facts, read_facts, read_line, read_lines, tag_of
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,10 @@ def test_the_facts_of_mlsd(line, found):
         ("-rw-r--r--    1 ana users 7 Jan 02  2025 two words -> here", Facts("two words -> here", "file", 7)),
         ("-rw-r--r--+   1 0        0               1 Nov 22 22:47  leading ", Facts(" leading ", "file", 1)),
         ("drwxr-xr-x    2 0        0            4096 Nov 22 22:47 sub", Facts("sub", "directory", 4096)),
-        ("lrwxrwxrwx    1 0        0               3 Nov 22 22:47 to -> two words", Facts("to", "link", 3)),
+        (
+            "lrwxrwxrwx    1 0        0               3 Nov 22 22:47 to -> two words",
+            Facts("to -> two words", "link", 3),
+        ),
         ("prw-r--r--    1 0        0               0 Nov 22 22:47 pipe", Facts("pipe", "other", 0)),
         ("11-22-26  10:47PM       <DIR>          sub dir", Facts("sub dir", "directory")),
         ("11-22-2026  10:47PM                 1234 a.bin", Facts("a.bin", "file", 1234)),
@@ -45,6 +48,31 @@ def test_the_lines_of_list(line, found):
 def test_a_line_in_no_known_format_is_an_error(line):
     with pytest.raises(InvalidSpec, match="unknown format"):
         read_line(line)
+
+
+@pytest.mark.parametrize(
+    ("listed", "names"),
+    [
+        ("l to -> two words", ["to"]),
+        ("- foo|l foo -> odd -> t", ["foo", "foo -> odd"]),
+        ("l foo -> odd -> t|- foo", ["foo -> odd", "foo"]),
+        ("l foo -> odd -> t|d foo", ["foo -> odd", "foo"]),
+        ("l foo -> odd -> t|l foo -> t", ["foo -> odd", "foo"]),
+        ("- foo|- foo -> b|l foo -> b -> c -> d", ["foo", "foo -> b", "foo -> b -> c"]),
+        ("- foo|l foo -> odd", ["foo", "foo -> odd"]),  # the target is not shown
+        ("- foo -> odd|l foo -> odd", ["foo -> odd", "foo"]),
+        ("l foo -> t|l foo -> t|- a|- a", ["foo", "a"]),
+    ],
+)
+def test_links_get_the_names_that_nothing_else_has(listed, names):
+    lines = [f"{line[0]}rw-r--r-- 1 0 0 3 Nov 22 22:47 {line[2:]}" for line in listed.split("|")]
+    assert [facts.name for facts in read_lines([*lines, "total 12"])] == names
+
+
+def test_a_link_without_a_name_of_its_own_is_an_error():
+    lines = [f"{kind}rw-r--r-- 1 0 0 3 Nov 22 22:47 {name}" for kind, name in (("-", "a"), ("-", "a -> b"))]
+    with pytest.raises(Corrupt, match=r"two files of one name .*'a -> b'"):
+        read_lines([*lines, lines[1].replace("-rw", "lrw", 1)])
 
 
 def test_a_tag_changes_with_time_and_size():
