@@ -74,6 +74,11 @@ CONNECTION_ERRORS = {
         "the server for {} does not respond as an FTP server",
         "Check the host and its port: 21, for ftps:// 990",
     ),
+    "no passive mode": Rule(
+        InvalidSpec,
+        "the server for {} refuses passive mode, which listings and transfers need",
+        "Have it enabled at the server (vsftpd: pasv_enable=YES), or use sftp://",
+    ),
     "not http": Rule(
         InvalidSpec,
         "the server for {} does not respond as a web server",

@@ -14,6 +14,18 @@ class Endless(ftplib.Error):
     """The server sends more than a reply or a line can have."""
 
 
+class TlsRefused(ftplib.error_perm):
+    """The reply to AUTH TLS of a server that has no TLS: 530 from vsftpd, 500 to 534 from others."""
+
+
+class NoPassiveMode(ftplib.Error):
+    """The reply to PASV or EPSV of a server that has them disabled; no path is denied."""
+
+
+class NoFtp(ftplib.error_proto):
+    """What a server of another kind greets with."""
+
+
 class Replies:
     """Takes bytes, and returns complete replies."""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from podferry.storage.ftp.last_words import SessionEnded, is_last, received
 from podferry.storage.ftp.login import Login, Tls
-from podferry.storage.ftp.replies import Replies
+from podferry.storage.ftp.replies import NoFtp, NoPassiveMode, Replies, TlsRefused
 from podferry.storage.timeouts_and_limits import Limits
 
 RECEIVE_BYTES = 1 << 20
@@ -25,14 +25,6 @@ UNKNOWN_COMMAND = ("500", "501", "502", "504")
 """Replies to a command that the server does not know. Source: RFC 959, 4.2.1."""
 ENDED = ("226", "250", "225", "426", "451", "450", "551")
 """Replies to a transfer that the client has ended: complete, aborted, or failed."""
-
-
-class TlsRefused(ftplib.error_perm):
-    """The reply to AUTH TLS of a server that has no TLS: 530 from vsftpd, 500 to 534 from others."""
-
-
-class NoFtp(ftplib.error_proto):
-    """What a server of another kind greets with."""
 
 
 class FtpSession(ftplib.FTP_TLS):
@@ -161,9 +153,16 @@ class FtpSession(ftplib.FTP_TLS):
         return reply
 
     def makepasv(self) -> tuple[str, int]:
-        """See `ftplib.FTP.makepasv`. The server no longer waits at the last port."""
+        """See `ftplib.FTP.makepasv`. The server no longer waits at the last port.
+
+        Raises:
+            NoPassiveMode: The server refuses to wait at any.
+        """
         self.passive_port = None
-        return super().makepasv()
+        try:
+            return super().makepasv()
+        except ftplib.error_perm as error:
+            raise NoPassiveMode(*error.args) from error
 
     def ntransfercmd(self, cmd: str, rest: int | str | None = None) -> tuple[socket.socket, int | None]:
         """See `ftplib.FTP.ntransfercmd`. TLS continues the session of the control connection.

@@ -13,7 +13,8 @@ from podferry.contract.uri import Uri
 from podferry.storage.errors.translate import StoreLocation, credentials_read, store_error
 from podferry.storage.ftp.login import Login, Tls, login_for
 from podferry.storage.ftp.refused_writes import NameRefused
-from podferry.storage.ftp.session import FtpSession, NoFtp, TlsRefused
+from podferry.storage.ftp.replies import NoFtp, TlsRefused
+from podferry.storage.ftp.session import FtpSession
 from podferry.storage.network.tls import tls_context
 from podferry.storage.store import StoreConfig
 from podferry.storage.timeouts_and_limits import Limits

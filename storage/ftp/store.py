@@ -21,7 +21,7 @@ from podferry.storage.errors.translate import StoreLocation, store_error, transl
 from podferry.storage.ftp.directories import endless, file_entry, is_there, list_directory, path_of
 from podferry.storage.ftp.login import Tls, login_for, names_of_credentials
 from podferry.storage.ftp.read_range import ReadRange
-from podferry.storage.ftp.replies import Endless
+from podferry.storage.ftp.replies import Endless, NoPassiveMode
 from podferry.storage.ftp.session import FtpSession
 from podferry.storage.ftp.sessions import CLOSED, MAX_SESSIONS, Sessions
 from podferry.storage.ftp.small_reads import SmallReads
@@ -150,6 +150,8 @@ class FtpStore:
                 return await self._threads.run(lambda: self._repeated(work, repeat))
             except Endless as error:
                 raise endless(self._location, name, str(error)) from error
+            except NoPassiveMode as error:
+                raise store_error("no passive mode", self._location, "", f"{str(error)[:100]!a}") from error
 
     def _repeated(self, work: Callable[[FtpSession], T], repeat: bool) -> T:
         waits = pauses(self._limits.retries, self._limits.retry_seconds)

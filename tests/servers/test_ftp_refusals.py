@@ -85,3 +85,12 @@ async def test_a_disk_that_is_full_is_named_each_time(tmp_path: Path) -> None:
                     await store.write("d/a", bytes(9 << 20))
             await store.write("d/a", bytes(1 << 10))
             assert [entry.name async for entry in store.entries()] == ["d/a"]
+
+
+async def test_a_server_without_passive_mode_is_named(tmp_path: Path) -> None:
+    with served(tmp_path, "pasv_enable=NO") as site:
+        (site.folder / "a").write_bytes(b"12345")
+        async with site.opened() as store:
+            for call in (store.children(), store.read("a"), store.write("b", b"1")):
+                with pytest.raises(InvalidSpec, match=r"refuses passive mode, .*'550 Permission denied\.'"):
+                    await call

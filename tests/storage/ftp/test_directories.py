@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podferry.contract.errors import AccessDenied, NotFound
+from podferry.contract.errors import AccessDenied, InvalidSpec, NotFound
 from podferry.contract.uri import parse_uri
 from podferry.storage.factory import open_store
 from podferry.storage.store import Store, StoreConfig
@@ -82,3 +82,17 @@ async def test_a_file_that_another_one_has_created_again_is_deleted() -> None:
         finally:
             await store.close()
         assert (server.files, refused) == ({}, ["/d/a", "/d/a"])
+
+
+@pytest.mark.parametrize("reply", ["550 Permission denied.", "502 not implemented", "530 no"])
+async def test_a_server_without_passive_mode_denies_nothing(reply: str) -> None:
+    async def refuse(session: Session, _: str) -> None:
+        await session.say(reply)
+
+    async with scripted_ftp({"PASV": refuse}) as server:
+        store = store_of(server)
+        for call in (store.children(), store.read("a"), store.write("b", b"1")):
+            with pytest.raises(InvalidSpec, match=rf"refuses passive mode.*'{reply}'.*pasv_enable=YES"):
+                await call
+        assert (await store.stat("a")).size == 10
+        await store.close()
