@@ -14,9 +14,11 @@ from podferry.contract.errors import (
     Unavailable,
 )
 from podferry.storage.errors.translate import StoreLocation, credentials_read, store_error, translate
+from podferry.storage.smb.negotiation import VERSIONS
 from podferry.storage.smb.nt_status import (
     LoginRefused,
     NoFiles,
+    OldServer,
     ProtocolError,
     StatusError,
     TicketRefused,
@@ -79,6 +81,11 @@ TURNED_AWAY = Rule(
     "Check host and port (445), and that SMB 2 or later is enabled; or it has as many clients as it takes: "
     "end some, or raise its limit (Samba: `max smbd processes`)",
 )
+OLD_SERVER = Rule(
+    InvalidSpec,
+    "the server has no version of SMB in common with podferry for {}",
+    f"Enable one at the server (Samba: `server max protocol`): podferry speaks SMB {VERSIONS}",
+)
 NOT_SMB = Rule(
     Unavailable,
     "the server does not respond for {} as one of SMB 2 or 3",
@@ -89,6 +96,7 @@ BY_TYPE = {
     LoginRefused: WRONG_LOGIN,
     NoFiles: NO_FILES,
     TurnedAway: TURNED_AWAY,
+    OldServer: OLD_SERVER,
     ProtocolError: NOT_SMB,
 }
 """The first type that an exception has decides: subclasses come before their bases."""

@@ -30,15 +30,18 @@ from podferry.storage.smb.negotiation import (
 )
 from podferry.storage.smb.nt_status import (
     MORE_PROCESSING_REQUIRED,
+    NOT_SUPPORTED,
     SUCCESS,
     ClosedByServer,
     ConnectionLost,
     LoginRefused,
     NoFiles,
+    OldServer,
     ProtocolError,
     StatusError,
     TurnedAway,
 )
+from podferry.storage.smb.old_server import speaks_only_smb_1
 from podferry.storage.smb.options import SmbOptions
 from podferry.storage.smb.signing import Cipher, Signer, derive_keys, preauth_hash
 from podferry.storage.timeouts_and_limits import Limits
@@ -56,7 +59,7 @@ async def connect(options: SmbOptions, limits: Limits) -> Share:
 
     Raises:
         StatusError: The server refuses the user or the share.
-        LoginRefused, NoFiles: See there.
+        OldServer, LoginRefused, NoFiles: See there.
         OSError, TimeoutError: It does not respond.
     """
     loop = asyncio.get_running_loop()
@@ -67,6 +70,11 @@ async def connect(options: SmbOptions, limits: Limits) -> Share:
     try:
         async with asyncio.timeout(limits.stall_seconds):
             return await _Login(connection, options).run()
+    except ProtocolError as error:
+        connection.abort()
+        if await speaks_only_smb_1(options.host, options.port, limits.connect_seconds):
+            raise OldServer("it speaks SMB 1 alone") from error
+        raise
     except BaseException:
         connection.abort()
         raise
@@ -85,6 +93,10 @@ class _Login:
         """Negotiate, log in, connect to the share."""
         try:
             answer = await self._hashed(self._offer.request())
+        except StatusError as error:
+            if error.status == NOT_SUPPORTED:
+                raise OldServer(f"{error}; it may speak SMB 2.0.2 or 1 alone") from error
+            raise
         except ClosedByServer as error:
             raise TurnedAway(str(error)) from error
         except ConnectionLost as error:

@@ -14,6 +14,8 @@ from podferry.storage.smb.nt_status import ProtocolError
 SMB_2_1, SMB_3_0, SMB_3_0_2, SMB_3_1_1 = 0x0210, 0x0300, 0x0302, 0x0311
 DIALECTS = (SMB_2_1, SMB_3_0, SMB_3_0_2, SMB_3_1_1)
 """2.0.2 reads 64 KiB at most and has no credits for more; servers from 2009 on have 2.1."""
+VERSIONS = "2.1, 3.0, 3.0.2 and 3.1.1"
+"""The same in words."""
 AES_128_CCM, AES_128_GCM, AES_256_CCM, AES_256_GCM = 1, 2, 3, 4
 CIPHERS = (AES_128_GCM, AES_256_GCM, AES_128_CCM, AES_256_CCM)
 """Fastest first: a server takes the first that it knows."""

@@ -12,6 +12,7 @@ MORE_PROCESSING_REQUIRED = 0xC0000016
 END_OF_FILE = 0xC0000011
 NO_SUCH_FILE = 0xC000000F
 OBJECT_PATH_NOT_FOUND = 0xC000003A
+NOT_SUPPORTED = 0xC00000BB
 SHARING_VIOLATION = 0xC0000043
 DELETE_PENDING = 0xC0000056
 ACCESS_DENIED = 0xC0000022
@@ -51,7 +52,7 @@ NAMES = {
     0xC00000AC: "STATUS_PIPE_NOT_AVAILABLE",
     0xC00000B5: "STATUS_IO_TIMEOUT",
     0xC00000BA: "STATUS_FILE_IS_A_DIRECTORY",
-    0xC00000BB: "STATUS_NOT_SUPPORTED",
+    NOT_SUPPORTED: "STATUS_NOT_SUPPORTED",
     0xC00000C9: "STATUS_NETWORK_NAME_DELETED",
     0xC00000CC: "STATUS_BAD_NETWORK_NAME",
     0xC00000D0: "STATUS_REQUEST_NOT_ACCEPTED",
@@ -104,6 +105,10 @@ class ProtocolError(ConnectionLost):
 
 class TurnedAway(ProtocolError):
     """The server has ended the connection before it answered anything."""
+
+
+class OldServer(ProtocolError):
+    """The server speaks only versions of SMB that are too old; the text says which."""
 
 
 class LoginRefused(Exception):

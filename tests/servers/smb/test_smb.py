@@ -17,6 +17,7 @@ import pytest
 from podferry.contract.errors import (
     AlreadyExists,
     FerryError,
+    InvalidSpec,
     NotFound,
     Unavailable,
 )
@@ -47,6 +48,24 @@ def server_of_protocol(request, tmp_path_factory) -> Iterator[Samba]:
     files, folder = (tmp_path_factory.mktemp(name) for name in ("files", "samba"))
     with samba(files, folder, *PROTOCOLS[request.param]) as found:
         yield found
+
+
+@pytest.mark.parametrize(
+    ("protocol", "found"),
+    [("NT1", "it speaks SMB 1 alone"), ("SMB2_02", r"STATUS_NOT_SUPPORTED; .* 2\.0\.2 or 1")],
+)
+async def test_a_server_of_an_older_protocol_is_named(tmp_path: Path, protocol: str, found: str) -> None:
+    for name in ("files", "own"):
+        (tmp_path / name).mkdir()
+    options = f"server min protocol = {protocol}", f"server max protocol = {protocol}"
+    with samba(tmp_path / "files", tmp_path / "own", *options) as server:
+        store = opened(server, "d")
+        expected = (
+            rf"no version of SMB in common .*\({found}.*podferry speaks SMB 2\.1, 3\.0, 3\.0\.2 and 3\.1\.1"
+        )
+        with pytest.raises(InvalidSpec, match=expected):
+            await store.children()
+        await store.close()
 
 
 async def test_all_dialects_and_encryption(server_of_protocol: Samba) -> None:
