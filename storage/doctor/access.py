@@ -125,12 +125,10 @@ async def write_some(store: Store) -> AsyncIterator[Finding]:
 
 
 async def _race(store: Store, name: str) -> Finding:
-    if not store.exclusive_create:
-        return _not_exclusive()
-    writes = (store.write(name, PROBE, WriteMode.CREATE) for _ in range(RIVALS))
-    ended = await asyncio.gather(*writes, return_exceptions=True)
-    if not store.exclusive_create:  # it announced what it does not support
-        return _not_exclusive()
+    ended = await _rivals(store, name) if store.exclusive_create else []
+    if not store.exclusive_create:  # some servers announce what they do not support
+        remedy = "Let one training at a time write to a lineage"
+        return Finding("exclusive commit", Outcome.LIMITED, "the store cannot create exclusively", remedy)
     others = [one for one in ended if one is not None and not isinstance(one, AlreadyExists)]
     if others:
         raise others[0]
@@ -142,9 +140,9 @@ async def _race(store: Store, name: str) -> Finding:
     return Finding("exclusive commit", Outcome.FAILED, measured, remedy)
 
 
-def _not_exclusive() -> Finding:
-    remedy = "Let one training at a time write to a lineage"
-    return Finding("exclusive commit", Outcome.LIMITED, "the store cannot create exclusively", remedy)
+async def _rivals(store: Store, name: str) -> list[BaseException | None]:
+    writes = (store.write(name, PROBE, WriteMode.CREATE) for _ in range(RIVALS))
+    return await asyncio.gather(*writes, return_exceptions=True)
 
 
 async def _deleted(store: Store, names: list[str]) -> Finding:

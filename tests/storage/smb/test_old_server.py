@@ -1,4 +1,4 @@
-"""A server of SMB 1 is told from one that is busy, or that speaks something else."""
+"""A server of SMB 1 is distinguished from one that is busy, or that speaks something else."""
 
 from __future__ import annotations
 
