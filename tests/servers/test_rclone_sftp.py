@@ -13,6 +13,7 @@ from podferry.sidecar.checkpoint.commit.conditional_create import create_checked
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
 from podferry.storage.doctor.finding import Outcome
 from podferry.storage.factory import open_store
+from podferry.storage.sftp import client
 from podferry.storage.store import StoreConfig, WriteMode
 from tests.support.doctor_site import findings
 from tests.support.rclone import rclone
@@ -31,8 +32,10 @@ def uri(tmp_path: Path) -> Iterator[str]:
 
 
 async def test_a_rejected_hard_link_counts_as_one_that_is_not_announced(
-    uri: str, capfd: pytest.CaptureFixture[str]
+    uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    said: list[dict[str, object]] = []
+    monkeypatch.setattr(client, "warn", lambda event, **fields: said.append({"event": event, **fields}))
     store = open_store(parse_uri(uri), CONFIG)
     assert await create_checked(LineageStore(store, "run"), "agents/1.json", b"1")
     assert not store.exclusive_create
@@ -43,9 +46,8 @@ async def test_a_rejected_hard_link_counts_as_one_that_is_not_announced(
     assert bytes(await store.read("new")) == b"1"
     assert [entry.name async for entry in store.entries()] == ["new", "run/agents/1.json"]
     await store.close()
-    said = capfd.readouterr().out
-    assert said.count("hardlink@openssh.com") == 1
-    assert "operation unsupported" in said
+    (warning,) = said
+    assert (warning["extension"], warning["response"]) == ("hardlink@openssh.com", "operation unsupported")
 
 
 async def test_the_doctor_says_that_commits_are_not_exclusive(uri: str) -> None:
