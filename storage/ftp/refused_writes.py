@@ -58,7 +58,10 @@ def raise_failed_upload(session: FtpSession, path: str, error: ftplib.Error) -> 
     if refusal := _refusal(session, entered):
         raise _denied(refusal) from refusal
     if reason is not None:
-        raise NameRefused(str(error)) from error
+        # It may have been there when the session entered it: rclone forgets empty ones of object stores.
+        make_directories(session, path)
+        if _entered(session, path, error)[1] is not None:
+            raise NameRefused(str(error)) from error
     raise error
 
 
@@ -91,6 +94,13 @@ def directories_above(path: str) -> Iterator[str]:
     """The directories above a path, the root's first member first."""
     parts = path.split("/")[1:-1]
     return ("/" + "/".join(parts[:count]) for count in range(1, len(parts) + 1))
+
+
+def make_directories(session: FtpSession, path: str) -> None:
+    """Create the directories above a path, as far as the server lets this user."""
+    for directory in directories_above(path):
+        with suppress(ftplib.error_perm):  # it exists, or the next command names the reason
+            session.mkd(directory)
 
 
 def broken_upload(session: FtpSession, data: socket.socket, broken: OSError) -> Exception:

@@ -10,8 +10,8 @@ from podferry.storage.errors.translate import StoreLocation, store_error
 from podferry.storage.ftp.directories import asked, file_entry, path_of
 from podferry.storage.ftp.refused_writes import (
     broken_upload,
-    directories_above,
     disk_failure,
+    make_directories,
     raise_failed_upload,
     refused_file,
     refused_rename,
@@ -89,7 +89,7 @@ def _opened(session: FtpSession, path: str) -> socket.socket:
     except ftplib.Error as error:
         if str(error)[:3] not in NOT_STORED:
             raise
-    _make_directories(session, path)
+    make_directories(session, path)
     try:
         return session.transfercmd(f"STOR {path}")
     except ftplib.error_perm as error:
@@ -106,7 +106,7 @@ def _enter(session: FtpSession, path: str) -> None:
         try:
             session.cwd(directory)
         except ftplib.error_perm:
-            _make_directories(session, path)
+            make_directories(session, path)
 
 
 def _end(session: FtpSession, data: socket.socket, broken: OSError | None) -> None:
@@ -129,12 +129,6 @@ def _abandon(session: FtpSession, data: socket.socket) -> None:
     """End an upload whose body has failed; the session remains."""
     with suppress(Exception):  # the caller raises what the body has raised
         session.end_early(data)
-
-
-def _make_directories(session: FtpSession, path: str) -> None:
-    for directory in directories_above(path):
-        with suppress(ftplib.error_perm):  # it exists, or the next command names the reason
-            session.mkd(directory)
 
 
 def _rename(session: FtpSession, old: str, new: str) -> None:

@@ -172,6 +172,28 @@ async def test_an_upload_that_fails_where_other_names_are_taken_is_what_its_code
             await store.write("b/new", b"x")
 
 
+async def test_a_directory_that_has_vanished_is_created_for_the_next_attempt() -> None:
+    there: set[str] = {"/d", "/d/b"}
+
+    async def enter(session: Session, path: str) -> None:
+        await session.say("250 there" if path in there else "550 no")
+
+    async def create(session: Session, path: str) -> None:
+        there.add(path)
+        await session.say("257 created")
+
+    async def store_file(session: Session, path: str) -> None:
+        await session.transfer(b"", "226 done" if path.rpartition("/")[0] in there else "450 no such file")
+
+    steps = {"CWD": enter, "MKD": create, "RMD": saying("250 removed"), "STOR": store_file}
+    async with opened(RNTO=saying("250 renamed"), **steps) as (_, store):
+        await store.write("b/one", b"1")
+        there.remove("/d/b")
+        with pytest.raises(Unavailable, match="450 no such file"):
+            await store.write("b/two", b"2")
+        await store.write("b/two", b"2")
+
+
 async def test_a_full_disk_at_the_end_of_an_upload_remains_one() -> None:
     async with opened(STOR=failing_at_its_end("450 no space left on device"), MKD=saying("550 no")) as (
         _,
