@@ -178,6 +178,15 @@ class ConfirmingStore(Protocol):
 
 
 @runtime_checkable
+class ServerDependentStore(Protocol):
+    """A store whose server decides whether it creates exclusively: another server of its scheme may."""
+
+    @property
+    def why_not_exclusive(self) -> str:
+        """Why `Store.exclusive_create` is false, or empty."""
+
+
+@runtime_checkable
 class StreamingStore(Protocol):
     """A store that passes the bytes of a range on as they arrive. Others collect them: see `Store.read`.
 

@@ -14,7 +14,7 @@ from podferry.contract.manifest import Entry
 from podferry.contract.quantity import format_bytes
 from podferry.storage.doctor.finding import Finding, Outcome, failed, ok, skipped
 from podferry.storage.listing.single_object import stat_file
-from podferry.storage.store import Store, WriteMode
+from podferry.storage.store import ServerDependentStore, Store, WriteMode
 from podferry.storage.timeouts_and_limits import MIB
 
 SAMPLE_FILES, SAMPLE_SECONDS, SAMPLE_BYTES = 64, 3.0, 256 * MIB
@@ -127,8 +127,10 @@ async def write_some(store: Store) -> AsyncIterator[Finding]:
 async def _race(store: Store, name: str) -> Finding:
     ended = await _rivals(store, name) if store.exclusive_create else []
     if not store.exclusive_create:  # some servers announce what they do not support
+        reason = store.why_not_exclusive if isinstance(store, ServerDependentStore) else ""
+        measured = f"the store cannot create exclusively{reason and f': {reason}'}"
         remedy = "Let one training at a time write to a lineage"
-        return Finding("exclusive commit", Outcome.LIMITED, "the store cannot create exclusively", remedy)
+        return Finding("exclusive commit", Outcome.LIMITED, measured, remedy)
     others = [one for one in ended if one is not None and not isinstance(one, AlreadyExists)]
     if others:
         raise others[0]

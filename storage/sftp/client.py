@@ -42,12 +42,12 @@ class SftpClient:
     Attributes:
         channel: Where requests are sent.
         extensions: That the server announces.
-        rejected: Those of them that it does not support after all; all connections of a store share them.
+        rejected: Its responses to those that it does not support after all; connections share them.
         read_bytes, write_bytes: The largest READ and WRITE.
         users: How many operations use it.
     """
 
-    def __init__(self, channel: SftpChannel, rejected: set[str]) -> None:
+    def __init__(self, channel: SftpChannel, rejected: dict[str, str]) -> None:
         self.channel, self.rejected = channel, rejected
         self._loop = asyncio.get_running_loop()
         self.extensions: frozenset[str] = frozenset()
@@ -166,7 +166,7 @@ class SftpClient:
 
     def _reject_links(self, error: OSError) -> None:
         if self.has(HARD_LINK):
-            self.rejected.add(HARD_LINK)
+            self.rejected[HARD_LINK] = str(error.strerror)
             event = "the SFTP server announces an extension that it does not support"
             effect = "it cannot create exclusively: commits are checked, written and read again"
             warn(event, extension=HARD_LINK, response=error.strerror, effect=effect)

@@ -62,7 +62,7 @@ class Connections:
 
     Attributes:
         answered: Whether the server has let this client in before.
-        rejected: Extensions that it announces and does not support.
+        rejected: Extensions that it announces and does not support, with its responses.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Connections:
         self._free = asyncio.Semaphore(MAX_CONNECTIONS * USERS_PER_CONNECTION)
         self._busy_since: float | None = None
         self.answered = False
-        self.rejected: set[str] = set()
+        self.rejected: dict[str, str] = {}
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[SftpClient]:
@@ -215,7 +215,7 @@ async def _ssh(
     )
 
 
-async def _sftp(ssh: asyncssh.SSHClientConnection, limits: Limits, rejected: set[str]) -> SftpClient:
+async def _sftp(ssh: asyncssh.SSHClientConnection, limits: Limits, rejected: dict[str, str]) -> SftpClient:
     channel = SftpChannel(limits.stall_seconds)
     await ssh.create_session(
         lambda: channel, subsystem="sftp", encoding=None, window=WINDOW_BYTES, max_pktsize=PACKET_BYTES

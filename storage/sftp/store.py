@@ -67,7 +67,15 @@ class SftpStore:
     @property
     def exclusive_create(self) -> bool:
         """See `Store.exclusive_create`; false once the server is known to have no hard links."""
-        return self._announces_links and HARD_LINK not in self._connections.rejected
+        return not self.why_not_exclusive
+
+    @property
+    def why_not_exclusive(self) -> str:
+        """See `ServerDependentStore`."""
+        if not self._announces_links:
+            return f"the server does not announce {HARD_LINK}"
+        response = self._connections.rejected.get(HARD_LINK)
+        return f"the server announces {HARD_LINK} and rejects it: {response}" if response is not None else ""
 
     async def entries(self, prefix: str = "") -> AsyncIterator[Entry]:
         """See `Store.entries`. The listing is complete before the first entry is yielded."""

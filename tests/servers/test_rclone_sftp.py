@@ -53,5 +53,6 @@ async def test_a_rejected_hard_link_counts_as_one_that_is_not_announced(
 async def test_the_doctor_says_that_commits_are_not_exclusive(uri: str) -> None:
     found = await findings(uri, CONFIG, write=True)
     assert found["exclusive commit"].outcome is Outcome.LIMITED
-    assert found["exclusive commit"].measured == "the store cannot create exclusively"
+    reason = "the server announces hardlink@openssh.com and rejects it: operation unsupported"
+    assert found["exclusive commit"].measured == f"the store cannot create exclusively: {reason}"
     assert found["delete"].outcome is Outcome.OK
