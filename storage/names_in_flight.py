@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 
 from podferry.contract.file_names import caseless
 
 
-@dataclass(slots=True)
 class _Held:
-    name: str
-    writers: int = 0
-    freed: asyncio.Event = field(default_factory=asyncio.Event)
+    __slots__ = ("freed", "name", "writers")
+
+    def __init__(self, name: str) -> None:
+        self.name, self.writers, self.freed = name, 0, asyncio.Event()
 
 
 class NamesInFlight:

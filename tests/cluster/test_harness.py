@@ -33,7 +33,8 @@ def end(*_):
 signal.signal(signal.SIGTERM, end)
 pathlib.Path("/stage/ready").write_text("x" * 4096)
 print("filled", flush=True)
-signal.pause()
+while True:  # a signal just before `signal.pause` would be missed
+    time.sleep(0.05)
 """
 TRAINER = """
 import os, pathlib, time

@@ -35,7 +35,10 @@ import os, pathlib
 data = pathlib.Path(os.environ.get("PODFERRY_DATASET", "/nowhere"))
 print("bytes:", sum(file.stat().st_size for file in data.rglob("*") if file.is_file()))
 """
-WAITS = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit()); signal.pause()"
+WAITS = (
+    "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit())\n"
+    "while True: time.sleep(0.05)"
+)
 FOREIGN = (
     "command",
     "args",

@@ -96,7 +96,7 @@ def test_a_trainer_that_ignores_ctrl_c_is_terminated_then_killed(
 
 
 def test_a_signal_to_the_command_alone_reaches_the_trainer(training: Callable[..., list[str]]) -> None:
-    wait = "import signal; print('ready', flush=True); signal.pause()"
+    wait = "import time; print('ready', flush=True)\nwhile True: time.sleep(0.05)"
     with subprocess.Popen(
         training(wait), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     ) as process:
@@ -112,10 +112,10 @@ def test_a_closed_terminal_ends_the_trainer_and_loses_nothing(
     training: Callable[..., list[str]], tmp_path: Path
 ) -> None:
     save = (
-        "import signal\n"
+        "import signal, time\n"
         "def end(*_): f.write_bytes(b'1'); raise SystemExit(0)\n"
         f"signal.signal(signal.SIGHUP, end); pathlib.Path({str(tmp_path / 'ready')!r}).touch()\n"
-        "signal.pause()\n"
+        "while True: time.sleep(0.05)\n"
     )
     with Terminal(training(SAVE + save)) as terminal:
         wait_for((tmp_path / "ready").exists)
@@ -165,13 +165,13 @@ def test_what_was_ignored_at_the_start_stays_ignored(
 def test_signals_reach_the_trainer(command: list[str], tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     waiting = (
-        "import os, pathlib, signal, sys\n"
+        "import os, pathlib, signal, sys, time\n"
         "def end(*_):\n"
         "    pathlib.Path(os.environ['PODFERRY_CHECKPOINTS'], 'last.bin').write_bytes(b'at the end')\n"
         "    sys.exit(3)\n"
         "signal.signal(signal.SIGTERM, end)\n"
         f"pathlib.Path({str(ready)!r}).touch()\n"
-        "while True: signal.pause()\n"
+        "while True: time.sleep(0.05)\n"
     )
     with subprocess.Popen([*command[:-1], "-c", waiting], stderr=subprocess.DEVNULL) as process:
         wait_for(ready.exists)

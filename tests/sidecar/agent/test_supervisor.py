@@ -25,6 +25,7 @@ with socket.create_server(("127.0.0.1", 0)) as listener:
     command = [sys.executable, "-c", sys.argv[1], *sys.argv[2:]]
     sys.exit(Supervisor(command, listener, RunDirectory(pathlib.Path(run)) if run else None).run())
 """
+# `signal.pause` would miss a signal that comes just before it.
 LIVE = """
 import os, pathlib, signal, sys, time
 log = pathlib.Path(sys.argv[1])
@@ -34,7 +35,7 @@ def end(*_):
 signal.signal(signal.SIGTERM, end)
 log.open("a").write(f"{os.getpid()}\\n")
 while True:
-    signal.pause()
+    time.sleep(0.05)
 """
 
 RECORD_START = """
@@ -150,13 +151,14 @@ def test_a_request_to_end_during_the_pause_is_honoured(start: Start, tmp_path: P
 def test_a_worker_killed_during_the_drain_is_restarted_to_drain(start: Start, tmp_path: Path) -> None:
     log = tmp_path / "log"
     worker = """
-import os, pathlib, signal, sys
+import os, pathlib, signal, sys, time
 log = pathlib.Path(sys.argv[1])
 log.open("a").write(" ".join(sys.argv[-1:]) + "\\n")
 if sys.argv[-1] != "--ending":
     signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     log.open("a").write("ready\\n")
-    signal.pause()
+    while True:
+        time.sleep(0.05)
 log.open("a").write("drained\\n")
 """
     supervisor = start(worker, str(log))
