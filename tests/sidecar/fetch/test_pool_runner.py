@@ -44,11 +44,11 @@ async def test_the_pools_alone_fetch_everything(stage, port, objects, processes,
 async def test_a_full_volume_is_reported_from_any_process(stage, port, objects, processes, monkeypatch):
     monkeypatch.setattr(pool_runner, "WORKER_SECONDS", 1e-9)
 
-    def write_small(number, data, entry):
+    def write_complete(number, data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     # Worker processes write as they should; only this one fails.
-    monkeypatch.setattr(stage, "write_small", write_small)
+    monkeypatch.setattr(stage, "write_complete", write_complete)
     rig = Rig(stage, port, PrefetchSettings(range_bytes=RANGE, processes=processes))
     with pytest.raises(Refused, match="the volume was full"):
         await rig.prefetch().run()

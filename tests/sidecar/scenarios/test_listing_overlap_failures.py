@@ -26,15 +26,15 @@ async def test_unexpected_responses_are_left_to_the_fetch(place, job, tmp_path):
 
 
 async def test_a_full_volume_is_left_to_the_fetch(place, job, tmp_path, monkeypatch):
-    write_small, full = StageWriter.write_small, []
+    write_complete, full = StageWriter.write_complete, []
 
-    def fails(stage, number, data, entry):
+    def fails(stage, number, data):
         if stage.root.name.startswith(OVERLAP_PREFIX):
-            full.append(entry)
+            full.append(number)
             raise OSError(errno.ENOSPC, "No space left on device")
-        write_small(stage, number, data, entry)
+        return write_complete(stage, number, data)
 
-    monkeypatch.setattr(StageWriter, "write_small", fails)
+    monkeypatch.setattr(StageWriter, "write_complete", fails)
     place.pauses["e/last"] = [lambda: place.until("d/00")]
     one = await job()
     planned = await one.plan()
