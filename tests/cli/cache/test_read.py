@@ -58,7 +58,7 @@ def test_a_command_reads_in_place_and_can_change_nothing(on_a_node, tmp_path):
         read_set -- cmp ../source/b read/set/files/b
         kill $holder
     """)
-    assert (said.returncode, said.stdout) == (0, ""), said
+    assert (said.returncode, said.stdout) == (0, ""), said.stderr
     refusals = (tmp_path / "node/said").read_text()
     assert refusals.count("Read-only file system") == 8, refusals
 
@@ -79,7 +79,7 @@ def test_the_next_holder_has_it_at_once_and_sees_the_reader(on_a_node):
         wait $reader
         kill $holder
     """)
-    assert (said.returncode, said.stdout) == (0, ""), said
+    assert (said.returncode, said.stdout) == (0, ""), said.stderr
     assert "read as it was left" in said.stderr
 
 
@@ -103,7 +103,7 @@ def test_a_command_keeps_its_version(on_a_node):
         wait $reader
         kill $holder
     """)
-    assert (said.returncode, said.stdout) == (0, ""), said
+    assert (said.returncode, said.stdout) == (0, ""), said.stderr
 
 
 def test_a_place_without_mounts_is_refused(podferry, tmp_path):
