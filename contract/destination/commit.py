@@ -161,8 +161,8 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def kind(self) -> Kind:
-        """What it is made of, by its files' names, so that commits of earlier versions have a kind, too."""
-        return kind_of(file.name for file in self.files)
+        """What it is made of, by its files, so that commits of earlier versions have a kind, too."""
+        return kind_of((file.name for file in self.files), (file.size for file in self.files))
 
 
 def commit_name(sequence: int) -> str:

@@ -1,9 +1,10 @@
-"""What a checkpoint is made of, by its files' names: a state, documents, or a record of the run. Pure.
+"""What a checkpoint is made of, by its files' names and sizes: a state, extras, documents, or a record. Pure.
 
-Trainers write metrics, plots and configurations next to their checkpoints. Each is uploaded like a
+Trainers write counters, metrics, plots and configurations next to their checkpoints. Each is uploaded like a
 checkpoint, but nobody can resume from it. So wherever the newest checkpoint is chosen, those of the lineage's
 *main kind* count: the first kind below that it has. XGBoost's `model_10.json` and LightGBM's `model.txt` are
-documents, and whole checkpoints of lineages that have no state.
+documents, and whole checkpoints of lineages that have no state. A small `q_table` is an extra next to
+`model_10.pt`, and a checkpoint where there is nothing better.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from itertools import repeat
 from posixpath import splitext
 from typing import Protocol, TypeVar
 
-from podferry.contract.destination.series import words_of
+from podferry.contract.destination.series import NUMBER, words_of
 
 
 class Kind(StrEnum):
     """What a checkpoint is made of, the most telling first."""
 
     STATE = "state"
-    """At least one file that may be a training state: whatever is neither of the others."""
+    """At least one file that may be a training state: whatever is none of the others."""
+    EXTRA = "extra"
+    """Small files and databases next to a state. Alone they may be one."""
     DOCUMENT = "document"
     """Text only, which may be an entire model."""
     RECORD = "record"
@@ -50,6 +54,24 @@ RECORDS = frozenset(
 )
 NAMED = DOCUMENTS | {"", ".npy", ".npz", ".pkl", ".pickle", ".pt", ".pth"}
 """Formats of models and of anything else, such as `losses.npy`: the name decides."""
+DATABASES = frozenset({".db", ".sqlite", ".sqlite3", ".db-wal", ".db-shm", ".db-journal"})
+"""Of trials and trackers: they grow, so they are as large as a state."""
+PROCESSES = frozenset({".pid", ".lock"})
+SMALL_BYTES = 4096
+"""A file up to this size is no model next to a larger one, unless its name says so."""
+MODELS = frozenset(
+    {
+        *("model", "models", "net", "network", "weights", "params", "state", "states", "checkpoint"),
+        *("checkpoints", "ckpt", "ckpts", "snapshot", "policy", "agent", "actor", "generator"),
+    }
+)
+"""Words that people name a state after, however small it is."""
+MARKERS = frozenset({"best", "last", "latest", "final"})
+COUNTERS = frozenset(
+    {"epoch", "epochs", "step", "steps", "iter", "iteration", "iterations", "batch", "episode"}
+)
+COUNTED = COUNTERS | MARKERS | {"global", "current", "next", "done", "completed", "num", "number", "count"}
+"""Words of a file that holds a number: `last_step`."""
 COMPRESSED = frozenset({".gz", ".bz2", ".xz", ".zst"})
 EVENTS = ".tfevents."
 """In the names of TensorBoard's files."""
@@ -72,15 +94,20 @@ QUALIFIERS = frozenset(
 """Words that say more about a recorded one: `train_loss`. Not `best`: that is how people name weights."""
 
 
-def kind_of_file(name: str) -> Kind:
-    """What one file is, by its name relative to the checkpoint directory."""
-    base = name.rpartition("/")[2].lower()
+def kind_of_file(name: str, size: int = SMALL_BYTES + 1) -> Kind:
+    """What one file is, by its name relative to the checkpoint directory and its size in bytes."""
+    directory, _, base = name.lower().rpartition("/")
     stem, suffix = splitext(base)
     if suffix in COMPRESSED and splitext(stem)[1]:
         stem, suffix = splitext(stem)
     if suffix in RECORDS or EVENTS in base or (suffix in NAMED and _is_named_as_record(stem)):
         return Kind.RECORD
-    return Kind.DOCUMENT if suffix in DOCUMENTS else Kind.STATE
+    small = size <= SMALL_BYTES and not directory and NUMBER.search(stem) is None
+    if suffix in PROCESSES or (small and _is_counter(stem)):
+        return Kind.RECORD
+    if suffix in DOCUMENTS:
+        return Kind.DOCUMENT
+    return Kind.EXTRA if suffix in DATABASES or (small and not _is_named_as_model(stem)) else Kind.STATE
 
 
 def _is_named_as_record(stem: str) -> bool:
@@ -89,11 +116,27 @@ def _is_named_as_record(stem: str) -> bool:
     return bool(words & RECORDED) and words <= RECORDED | QUALIFIERS and not re.search(r"\d\.\d", stem)
 
 
-def kind_of(names: Iterable[str]) -> Kind:
-    """What files with these names are together: one state among them decides."""
+def _is_counter(stem: str) -> bool:
+    """`last_epoch`, a few bytes; weights of that name are larger."""
+    words = set(words_of(stem))
+    return bool(words & COUNTERS) and words <= COUNTED
+
+
+def _is_named_as_model(stem: str) -> bool:
+    words = set(words_of(stem))
+    return bool(words & MODELS) or (bool(words) and words <= MARKERS)
+
+
+def kind_of(names: Iterable[str], sizes: Iterable[int] | None = None) -> Kind:
+    """What files with these names are together: one state among them decides.
+
+    Args:
+        names: Relative to the checkpoint directory.
+        sizes: In bytes, in the same order; None if they do not matter.
+    """
     found = set[Kind]()
-    for name in names:
-        found.add(kind_of_file(name))
+    for name, size in zip(names, repeat(SMALL_BYTES + 1) if sizes is None else sizes, strict=False):
+        found.add(kind_of_file(name, size))
         if Kind.STATE in found:  # the first file of most checkpoints, which may have thousands
             break
     return main_kind(found)

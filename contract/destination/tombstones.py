@@ -15,10 +15,13 @@ import msgspec
 
 from podferry.contract.destination.commit import Commit
 from podferry.contract.destination.private_names import PRIVATE
+from podferry.contract.destination.series import series_of
 from podferry.contract.versioned_json import document_decoder
 
 FORMAT = 1
 TOMBSTONES = f"{PRIVATE}/removing"
+SERIES_KEPT = 4
+"""Series of names whose newest sure commit stays: `step-#`, `best`, `last` and one more."""
 
 
 class Tombstone(msgspec.Struct, frozen=True):
@@ -67,7 +70,10 @@ class RemovalPlan:
 def plan_removal(
     commits: Iterable[Commit], complete: Collection[int], keep: int, protected: Collection[str] = ()
 ) -> tuple[Commit, ...]:
-    """The commits to remove, oldest first: all but the newest `keep` complete ones, and the newest sure one.
+    """The commits to remove, oldest first: all but the newest `keep` complete ones, and the sure ones below.
+
+    Of each series of names, the newest sure one stays: `vocab.pt` pushes out no `model-200.pt`. That holds
+    for the `SERIES_KEPT` newest series, so names that are all different do not keep everything.
 
     A damaged commit among the newest stays but does not count, nor does a doubtful one if a later sure commit
     has its name: so the last good one is never removed, nor the last one that `auto` would restore.
@@ -84,19 +90,33 @@ def plan_removal(
     if len(counting) < max(keep, 1):
         return ()
     oldest = counting[max(keep, 1) - 1].sequence
-    newest_sure = next((commit.sequence for commit in good if commit.is_sure), 0)
+    newest_sure = set(_newest_sure(good).values())
     return tuple(
         commit
         for commit in ordered
         if commit.sequence < oldest
-        and commit.sequence != newest_sure
+        and commit.sequence not in newest_sure
         and {commit.name, commit.checkpoint}.isdisjoint(protected)
     )
 
 
-def decides(complete: Collection[Commit], keep: int) -> tuple[bool, bool]:
-    """Whether complete commits, newest first, are enough for `plan_removal`, and whether one is sure."""
-    return len(_counting(complete)) >= max(keep, 1), any(commit.is_sure for commit in complete)
+def decides(complete: Collection[Commit], keep: int) -> tuple[bool, frozenset[str]]:
+    """Whether complete commits, newest first, are enough for `plan_removal`, and which series are sure."""
+    return len(_counting(complete)) >= max(keep, 1), frozenset(_newest_sure(complete))
+
+
+def adds_series(commit: Commit, series: Collection[str]) -> bool:
+    """Whether a complete commit would be the sure one of one more series that is kept."""
+    return commit.is_sure and len(series) < SERIES_KEPT and series_of(commit.name) not in series
+
+
+def _newest_sure(complete: Iterable[Commit]) -> dict[str, int]:
+    """The sequence of the newest sure one of each series that is kept; `complete` is newest first."""
+    found: dict[str, int] = {}
+    for commit in complete:
+        if adds_series(commit, found):
+            found[series_of(commit.name)] = commit.sequence
+    return found
 
 
 def _counting(complete: Iterable[Commit]) -> list[Commit]:

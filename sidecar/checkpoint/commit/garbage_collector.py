@@ -44,6 +44,7 @@ from podferry.contract.destination.tombstones import (
     FORMAT,
     RemovalPlan,
     Tombstone,
+    adds_series,
     decides,
     listed_objects,
     plan_removal,
@@ -91,7 +92,7 @@ class GarbageCollector:
     async def remove(
         self, keep: int, protected: Collection[str] = (), most: int | None = None
     ) -> RemovalPlan:
-        """Remove all but the newest `keep` complete commits of each kind and the newest sure one of each.
+        """Remove all but the newest `keep` complete commits of each kind, and the newest sure of each series.
 
         Returns what was removed.
 
@@ -170,19 +171,19 @@ class GarbageCollector:
         return sorted(due, key=lambda commit: commit.sequence)
 
     async def _newest_complete(self, commits: list[Commit], keep: int) -> set[int]:
-        """The newest `keep` complete commits of one kind and the newest complete sure one.
+        """The newest `keep` complete commits of one kind and the newest complete sure one of each series.
 
         The newest of all is checked each time, the others once.
         """
         found: list[Commit] = []
-        enough = sure = False
+        enough, series = False, frozenset[str]()
         for commit in reversed(commits):
-            if enough and (sure or not commit.is_sure):
+            if enough and not adds_series(commit, series):
                 continue
             checked = bool(found) and commit.sequence in self._complete
             if checked or await self._is_complete(commit.sequence):
                 found.append(commit)
-                enough, sure = decides(found, keep) if len(found) >= keep else (False, False)
+                enough, series = decides(found, keep) if len(found) >= keep else (False, series)
         return {commit.sequence for commit in found}
 
     async def _is_complete(self, number: int) -> bool:

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from podferry.contract.destination.kind import Kind, by_kind, kind_of, main_kind, of_main_kind
+from podferry.contract.destination.kind import (
+    SMALL_BYTES,
+    Kind,
+    by_kind,
+    kind_of,
+    main_kind,
+    of_main_kind,
+)
 
 
 @dataclass(frozen=True)
@@ -80,3 +87,38 @@ def test_checkpoints_of_the_main_kind_keep_their_order() -> None:
     assert of_main_kind([plot, metrics]) == [plot, metrics]
     assert by_kind([plot, epoch, metrics]) == [[epoch], [plot, metrics]]
     assert of_main_kind([]) == by_kind([]) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["last_step", "last_epoch.pt", "global_step.npy", "current_iteration.pkl", "train.pid", "gpu.lock"],
+)
+def test_counters_and_the_files_of_processes_are_records(name: str) -> None:
+    assert kind_of([name], [3]) is Kind.RECORD
+
+
+@pytest.mark.parametrize("name", ["marker", "vocab.pkl", "scaler.joblib", "w.bin", "study.db", "seen.dat"])
+def test_small_files_are_extras(name: str) -> None:
+    assert kind_of([name], [SMALL_BYTES]) is Kind.EXTRA
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("last_epoch.pt", SMALL_BYTES + 1),
+        ("vocab.pkl", SMALL_BYTES + 1),
+        ("model.bin", 1),
+        ("best.pt", 1),
+        ("step-5", 1),
+        ("epoch_5.pt", 1),
+        ("ckpt.100", 1),
+        ("step-5/w", 1),
+    ],
+)
+def test_a_small_state_is_a_state_by_its_name(name: str, size: int) -> None:
+    assert kind_of([name], [size]) is Kind.STATE
+
+
+def test_a_database_is_an_extra_of_any_size() -> None:
+    assert kind_of(["study.db"], [10**9]) is Kind.EXTRA
+    assert main_kind([Kind.DOCUMENT, Kind.EXTRA]) is Kind.EXTRA

@@ -6,9 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podferry.contract.destination.commit import FORMAT, Commit, CommittedFile, Confidence
+from podferry.contract.destination.series import series_of
 from podferry.contract.destination.tombstones import (
+    SERIES_KEPT,
     RemovalPlan,
     Tombstone,
+    adds_series,
     decides,
     decode_tombstone,
     listed_objects,
@@ -52,8 +55,8 @@ def test_what_stays_is_complete_and_enough(commits, complete, keep, protected):
     kept = [one for one in good if one.sequence not in going]
     assert not going or len(kept) >= keep
     assert not going or len(set(sequences(good[-keep:])) & going) == 0
-    sure = [one.sequence for one in good if one.is_sure]
-    assert not sure or sure[-1] not in going, "the newest sure one always stays"
+    sure = {series_of(one.name): one.sequence for one in good if one.is_sure}
+    assert not set(sure.values()) & going, "the newest sure one of each series always stays"
     assert not names & {one.name for one in removed}
     assert sequences(removed) == sorted(going)
 
@@ -63,7 +66,8 @@ def test_what_stays_is_complete_and_enough(commits, complete, keep, protected):
 def test_more_complete_ones_than_decide_change_nothing(commits, complete, keep):
     found = []
     for one in reversed(commits):
-        if one.sequence in complete and decides(found, keep) != (True, True):
+        enough, series = decides(found, keep)
+        if one.sequence in complete and (not enough or adds_series(one, series)):
             found.append(one)
     few = plan_removal(commits, set(sequences(found)), keep)
     assert few == plan_removal(commits, complete, keep)
@@ -96,9 +100,22 @@ def test_either_kind_counts_and_the_newest_sure_one_stays(text, keep, removed):
 
 
 def test_a_doubtful_one_does_not_count_if_a_later_sure_one_has_its_name():
-    commits = kinds("sds", "epoch-1", "last", "last")
+    commits = kinds("sds", "epoch-1", "epoch-2", "epoch-2")
     assert sequences(plan_removal(commits, {1, 2, 3}, 2)) == []
     assert sequences(plan_removal(commits, {1, 2, 3}, 1)) == [1, 2]
+
+
+def test_another_series_pushes_out_no_last_sure_one():
+    commits = kinds("ssdss", "model-1", "model-2", "model-3", "vocab", "vocab")
+    everything = set(sequences(commits))
+    assert sequences(plan_removal(commits, everything, 1)) == [1, 3, 4]
+    assert sequences(plan_removal(commits, everything - {2}, 1)) == [2, 3, 4]
+
+
+def test_names_that_are_all_different_do_not_keep_everything():
+    names = [chr(ord("a") + number) for number in range(SERIES_KEPT + 2)]
+    commits = kinds("s" * len(names), *names)
+    assert sequences(plan_removal(commits, set(sequences(commits)), 1)) == [1, 2]
 
 
 def test_damaged_commits_do_not_count():

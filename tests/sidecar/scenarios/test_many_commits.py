@@ -31,7 +31,7 @@ ROUNDS = 6
 def objects():
     """A lineage of many commits; all refer to one object."""
     site = Lineage(MemoryStore(parse_uri("memory://many/base"), Content()))
-    made = site.put(1, "w")
+    made = site.put(1, "model.pt")
     for sequence in range(1, COMMITS + 1):
         name, doubtful = f"step-{sequence}", sequence > COMMITS - DOUBTFUL
         commit = msgspec.structs.replace(made, sequence=sequence, name=name, checkpoint=f"{name}-0")

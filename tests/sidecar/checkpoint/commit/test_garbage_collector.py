@@ -395,6 +395,14 @@ async def test_each_kind_keeps_its_own_newest(lineage):
     assert lineage.sequences == [4, 7]
 
 
+async def test_small_files_and_other_series_push_out_no_state(lineage):
+    lineage.put(5, "vocab/w", name="vocab")
+    lineage.put(6, "vocab/w", name="vocab")
+    lineage.put(7, "last_step", name="last_step")
+    await lineage.collector().remove(1)
+    assert lineage.sequences == [4, 6, 7]
+
+
 async def test_the_newest_complete_one_of_each_kind_stays(lineage):
     lineage.put(5, "m5/metrics.json")
     lineage.put(6, "m6/metrics.json")

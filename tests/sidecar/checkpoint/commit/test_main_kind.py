@@ -26,6 +26,18 @@ async def test_states_count_and_others_only_without_any():
     assert (await newest_main(lineage.reader.newest_first())).sequence == 6
 
 
+async def test_a_small_file_next_to_a_state_counts_only_without_one():
+    lineage = Lineage()
+    lineage.put(1, "last_step")
+    lineage.put(2, "marker")
+    lineage.put(3, "train.pid")
+    assert await numbers(lineage) == [2]
+    lineage.put(4, "step-200.bin")
+    lineage.put(5, "study.db")
+    lineage.put(6, "last_step")
+    assert await numbers(lineage) == [4]
+
+
 async def test_no_older_commit_is_read_than_the_newest_state_needs():
     lineage = Lineage()
     for number in range(1, 200):
