@@ -33,7 +33,7 @@ from podferry.contract.code_version import CodeVersion
 from podferry.contract.destination.kind import Kind, kind_of
 from podferry.contract.destination.private_names import PRIVATE
 from podferry.contract.destination.provenance import DatasetVersion, RunOrigin
-from podferry.contract.destination.series import NUMBER
+from podferry.contract.destination.series import NUMBER, without_parts
 from podferry.contract.errors import Corrupt
 from podferry.contract.file_names import clashes, name_problem
 from podferry.contract.versioned_json import decode_checksummed, encode_checksummed
@@ -177,8 +177,8 @@ def sequence_of(name: str) -> int | None:
 
 
 def step_of(name: str) -> int | None:
-    """The step in a checkpoint's name: its last number (`epoch-3-step-1200.pt` is 1200)."""
-    numbers = NUMBER.findall(name)
+    """The step in a checkpoint's name: its last number that is no shard's (`step-1200-rank3` is 1200)."""
+    numbers = NUMBER.findall(without_parts(name))
     return int(numbers[-1]) if numbers else None
 
 

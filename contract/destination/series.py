@@ -1,4 +1,7 @@
-"""Words in names, and series: names that differ only in digits, such as `step-1` and `step-2`. Pure."""
+"""Words in names, and series: names that differ only in digits, such as `step-1` and `step-2`. Pure.
+
+The number of a shard is no step: `step-200-rank0` and `step-200-rank1` are two files of one checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,18 @@ from collections.abc import Iterable
 NUMBER = re.compile(r"\d+")
 WORD, LONE_CAPITAL = re.compile(r"[a-z]+"), re.compile(r"(?<=[a-z])[A-Z](?![A-Za-z])")
 
+_OF = r"[-_]?of[-_]?"
+_WORKERS = "parts?|procs?|process|workers?|nodes?|gpus?"
+_ANY = f"(?:rank|shard|{_WORKERS}|[tpdm]p)"
+SHARD_NUMBER = re.compile(
+    rf"(?<![a-z])(?:(?:rank|shard)[-_=]?\d+(?:{_OF}\d+)?|{_ANY}[-_=]?\d+{_OF}\d+)(?![a-z\d])"
+    rf"|(?<!\d)\d{{4,}}{_OF}\d{{4,}}(?!\d)",
+    re.IGNORECASE,
+)
+"""`rank0`, `shard-1-of-2`, `part1of2`, `00001-of-00002`. Not `3-of-10`, which may be an epoch."""
+WORKER_NUMBER = re.compile(rf"(?<![a-z])({_WORKERS}|[tpdm]p)[-_=]?(\d+)(?![a-z\d])", re.IGNORECASE)
+"""`gpu0`, `tp1`. Alone it may be a step: `node_100`, `dp_100`."""
+
 
 def words_of(name: str) -> list[str]:
     """The words in a name, in small letters. A last capital is one, too: `netG` is `net` and `g`."""
@@ -18,6 +33,25 @@ def words_of(name: str) -> list[str]:
 def series_of(name: str) -> str:
     """What all names of a series have in common."""
     return NUMBER.sub("#", name)
+
+
+def without_shards(name: str) -> str:
+    """A name without the numbers of shards and the words before them; the name itself if nothing is left."""
+    return _without(SHARD_NUMBER, name)
+
+
+def without_parts(name: str) -> str:
+    """The same, and without the numbers of workers if the name has another number, which is the step."""
+    plain = without_shards(name)
+    shorter = _without(WORKER_NUMBER, plain)
+    return shorter if NUMBER.search(shorter) else plain
+
+
+def _without(pattern: re.Pattern[str], name: str) -> str:
+    if pattern.search(name) is None:
+        return name
+    plain = re.sub(r"[-_.=]+(?=[-_.])|[-_.=]+$|^[-_.=]+", "", pattern.sub("", name))
+    return plain if re.search(r"[^\W_]", plain) else name
 
 
 def by_series(names: Iterable[str]) -> dict[str, list[str]]:

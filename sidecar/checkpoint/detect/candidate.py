@@ -20,6 +20,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from podferry.contract.destination.commit import HASH_DIGITS, Doubt
+from podferry.contract.destination.kind import Kind, kind_of_file
+from podferry.contract.destination.series import without_shards
 from podferry.contract.file_names import name_problem, quoted
 from podferry.sidecar.checkpoint.detect.change_tracker import TrackedFile
 from podferry.sidecar.checkpoint.detect.flat_groups import group_stems, has_numbered_suffix
@@ -35,7 +37,7 @@ from podferry.sidecar.runtime.file_identity import FileIdentity, Files
 Version = tuple[str, Files]
 """A name and the data files: what distinguishes versions of a checkpoint."""
 NO_POINTERS: Mapping[str, str] = MappingProxyType({})
-SHARD_STEM = re.compile(r"(?P<stem>.+?)(?:-\d{5}-of-\d{5}|\.(?:safetensors|bin)\.index)")
+INDEX_STEM = re.compile(r"(?P<stem>.+)\.(?:safetensors|bin)\.index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +90,17 @@ class Candidate:
 def candidate_name(name: str) -> str:
     """The checkpoint that a file belongs to, by its name relative to the checkpoint directory.
 
-    `model-00001-of-00002.safetensors` and `model.safetensors.index.json` belong to `model`.
+    `model-00001-of-00002.safetensors` and `model.safetensors.index.json` belong to `model`, and
+    `step-200-rank0.pt` to `step-200`.
     """
     top, slash, _ = name.partition("/")
     if slash or has_numbered_suffix(top):
         return top
-    sharded = SHARD_STEM.fullmatch(Path(top).stem)
-    return sharded["stem"] if sharded else Path(top).stem
+    stem = Path(top).stem
+    if index := INDEX_STEM.fullmatch(stem):
+        return index["stem"]
+    # `model-rank0.log`, which grows all the time, must not keep `model.pt` from being complete.
+    return stem if kind_of_file(top) is Kind.RECORD else without_shards(stem)
 
 
 def candidates(

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from podferry.contract.destination.kind import Kind, kind_of
-from podferry.contract.destination.series import NUMBER, words_of
-from podferry.sidecar.checkpoint.detect.same_save import MARKERS, UNITS, numbered_saves
+from podferry.contract.destination.series import NUMBER, without_parts, words_of
+from podferry.sidecar.checkpoint.detect.same_save import MARKERS, UNITS, numbered_saves, worker_saves
 
 PARTS = frozenset(
     {
@@ -23,6 +23,7 @@ PARTS = frozenset(
             "adapter",
             "args",
             "backbone",
+            "buffer",
             "classifier",
             "config",
             "critic",
@@ -45,6 +46,7 @@ PARTS = frozenset(
         *(
             "processor",
             "random",
+            "replay",
             "rng",
             "sampler",
             "scaler",
@@ -69,7 +71,9 @@ PARTS = frozenset(
     }
 )
 """Words that name a part of a training state: those of torch, Hugging Face, GAN and RL code."""
-PRIMARY = frozenset({"model", "net", "weights", "params", "generator", "policy", "actor", "encoder", "unet"})
+PARTNERS = frozenset({"agent"})
+"""A whole state alone, and a part next to others: `agent.pkl` and `replay_buffer.pkl`."""
+PRIMARY = PARTNERS | {"model", "net", "weights", "params", "generator", "policy", "actor", "encoder", "unet"}
 """The parts that people name a checkpoint after."""
 GROWING = frozenset({".log", ".jsonl", ".csv", ".tsv", ".out", ".err"})
 """Suffixes of files that are written all the time: in a group they would keep it from ever being quiet."""
@@ -91,6 +95,11 @@ def is_part(stem: str, suffixes: Iterable[str]) -> bool:
     """Whether files of this stem are one part of a training state, by their names."""
     found = set(suffixes)
     return bool(PARTS.intersection(words_of(stem))) and not found & (GROWING | ARCHIVES)
+
+
+def _is_partner(stem: str, suffixes: Iterable[str]) -> bool:
+    """Whether files of this stem are a state that has parts next to it, if there are any."""
+    return bool(PARTNERS.intersection(words_of(stem))) and not set(suffixes) & (GROWING | ARCHIVES)
 
 
 def _is_archive_of_part(stem: str, suffixes: Iterable[str]) -> bool:
@@ -119,13 +128,13 @@ def group_stems(stems: Mapping[str, Iterable[str]], changed_ns: Mapping[str, int
     """
     parts: dict[tuple[tuple[str, ...], frozenset[str]], list[str]] = {}
     for stem, suffixes in stems.items():
-        if is_part(stem, suffixes) or _is_archive_of_part(stem, suffixes):
-            key = tuple(NUMBER.findall(stem)), MARKERS.intersection(words_of(stem))
+        if is_part(stem, suffixes) or _is_archive_of_part(stem, suffixes) or _is_partner(stem, suffixes):
+            key = tuple(NUMBER.findall(without_parts(stem))), MARKERS.intersection(words_of(stem))
             parts.setdefault(key, []).append(stem)
     numbered = {
         stem: changed_ns[stem] for stem, suffixes in stems.items() if _may_have_company(stem, suffixes)
     }
-    groups = _joined([*parts.values(), *numbered_saves(numbered)])
+    groups = _joined([*parts.values(), *numbered_saves(numbered), *worker_saves(numbered)])
     return {stem: min(group, key=_rank) for stem, group in groups.items()}
 
 

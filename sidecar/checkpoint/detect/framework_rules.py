@@ -144,6 +144,14 @@ FRAMEWORK_RULES: tuple[FrameworkRule, ...] = (
         tested_with="transformers 5.23.0, safetensors 0.8.0",
     ),
     FrameworkRule(
+        name="shards, numbered",
+        recognised_by=("…-#-of-#.*", "…_#_of_#.*"),
+        numbered_shards=True,
+        notes="all must exist; numbers of less than four digits need a word: `rank-0-of-2`, `shard-1-of-2`",
+        source="torch_xla/distributed/fsdp/state_dict_utils.py, `consolidate_sharded_model_checkpoints`",
+        tested_with="imitated",
+    ),
+    FrameworkRule(
         name="safetensors, single",
         recognised_by=("….safetensors",),
         written_last=("….safetensors",),

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from podferry.contract.destination.commit import Doubt, DoubtKind
+from podferry.contract.destination.series import without_parts
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.evidence import Evidence
 from podferry.sidecar.checkpoint.detect.flat_groups import is_part
@@ -86,7 +87,9 @@ def _is_self_contained(candidate: Candidate) -> bool:
     """Whether it is one file at the top that is not a part of a training state, by its name."""
     (name, *others) = candidate.data_files
     suffix = Path(name).suffix
-    return not others and "/" not in name and suffix not in HALVES and not is_part(candidate.name, [suffix])
+    if others or "/" in name or suffix in HALVES or without_parts(Path(name).stem) != Path(name).stem:
+        return False
+    return not is_part(candidate.name, [suffix])
 
 
 def _first_reason(candidate: Candidate, evidence: Evidence) -> str:

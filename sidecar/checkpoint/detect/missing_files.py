@@ -6,10 +6,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
+from podferry.contract.destination.series import SHARD_NUMBER
 from podferry.sidecar.checkpoint.detect.framework_rules import FRAMEWORK_RULES, KNOWN_NAMES, FrameworkRule
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
-SHARD = re.compile(r"(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})(?P<suffix>.*)")
+SHARD = re.compile(r"(?P<stem>.*?)(?P<number>\d+)(?P<of>[-_]?of[-_]?)(?P<count>\d+)(?P<suffix>.*)")
 PREFIX = re.compile("…|<.*>")
 
 
@@ -21,8 +22,8 @@ def missing_files(files: Mapping[str, FileIdentity], *, gang: bool) -> Iterator[
         gang: This pod has only its part, and is not the coordinator's.
     """
     known = {name: file for name, file in files.items() if KNOWN_NAMES.fullmatch(name.rpartition("/")[2])}
-    for rule in FRAMEWORK_RULES:
-        yield from _missing(rule, known, gang=gang)
+    found = (reason for rule in FRAMEWORK_RULES for reason in _missing(rule, known, gang=gang))
+    yield from dict.fromkeys(found)  # shards of two rules
 
 
 def _missing(rule: FrameworkRule, files: Mapping[str, FileIdentity], *, gang: bool) -> Iterator[str]:
@@ -77,9 +78,10 @@ def _from_rank_0(names: list[str]) -> bool:
 
 def _missing_shards(names: list[str]) -> Iterator[str]:
     sets = defaultdict(set)
-    for match in filter(None, map(SHARD.fullmatch, names)):
-        sets[match["stem"], match["count"], match["suffix"]].add(match["number"])
-    for (stem, count, suffix), numbers in sets.items():
+    shards = (name for name in names if SHARD_NUMBER.search(name.rpartition("/")[2]))
+    for match in filter(None, map(SHARD.fullmatch, shards)):
+        sets[match["stem"], match["of"], match["count"], match["suffix"]].add(match["number"])
+    for (stem, of, count, suffix), numbers in sets.items():
         if len(numbers) < int(count):
-            pattern = f"{stem}-*-of-{count}{suffix}"
+            pattern = f"{stem}*{of}{count}{suffix}"
             yield f"{len(numbers)} of {int(count)} shards {pattern} exist"

@@ -10,6 +10,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
+from podferry.contract.destination.series import without_shards
+
 POINTERS: Mapping[str, str] = {
     "latest": "DeepSpeed: the tag, which is a directory's name",
     "latest_checkpointed_iteration.txt": "Megatron: the iteration, whose directory is `iter_%07d`",
@@ -65,7 +67,8 @@ def find_checkpoint_name(text: str, names: Collection[str]) -> str | None:
     A suffix may follow the name (`model_0001.pth`), since a checkpoint is named by its stem.
     """
     for token in TOKEN.findall(text):
-        spellings = (token, Path(token).stem, f"iter_{int(token):07d}" if token.isdecimal() else token)
+        stem, iteration = Path(token).stem, f"iter_{int(token):07d}" if token.isdecimal() else token
+        spellings = (token, stem, without_shards(stem), iteration)
         for name in spellings:
             if name in names:
                 return name

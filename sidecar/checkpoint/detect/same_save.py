@@ -1,6 +1,7 @@
 """Which files side by side one save has written, whatever their words are. Pure, over names and times.
 
 `netG_epoch_1` and `netD_epoch_1`, `G_1000` and `D_1000`, `model_3` and `buffer_3`: a number and other words.
+`step-200-gpu0` and `step-200-gpu1`, `model_gpu0` and `model_gpu1`: the same words and the numbers of workers.
 Two series that only share a number are not one save: another file of either series was written in between,
 or too much time has passed.
 """
@@ -10,12 +11,19 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import itemgetter
 
 from podferry.contract.destination.kind import QUALIFIERS, RECORDED
-from podferry.contract.destination.series import NUMBER, series_of, words_of
+from podferry.contract.destination.series import (
+    NUMBER,
+    WORKER_NUMBER,
+    series_of,
+    without_parts,
+    words_of,
+)
 
 SAVE_NS = 3600 * 10**9
 """Longest time from one file of a save to the next: large ones take minutes."""
@@ -35,6 +43,7 @@ class _File:
     series: str
     numbers: tuple[int, ...]
     words: frozenset[str]
+    plain: str
 
     @property
     def save(self) -> tuple[int, frozenset[str]]:
@@ -55,13 +64,46 @@ def numbered_saves(changed_ns: Mapping[str, int]) -> list[list[str]]:
         moments[one.series].append((one.changed_ns, one.numbers))
         found[one.save].append(one)
     saves = (save for same in found.values() for save in _split(same, moments))
-    return [[one.stem for one in save] for save in saves if len({one.words - UNITS for one in save}) > 1]
+    return [[one.stem for one in save] for save in saves if _has_parts(save)]
+
+
+def worker_saves(changed_ns: Mapping[str, int]) -> list[list[str]]:
+    """The stems of each save in which only the numbers of workers differ: all of them, from 0.
+
+    `dp_0` may be an epoch of any training: two letters need a step in the name.
+    """
+    found = defaultdict[str, dict[int, str]](dict)
+    for stem in changed_ns:
+        worker = WORKER_NUMBER.search(stem)
+        plain = WORKER_NUMBER.sub("", stem)
+        if (
+            worker is not None
+            and len(worker[1]) > len("tp")
+            and NUMBER.search(plain) is None
+            and words_of(plain)
+        ):
+            found[plain][int(worker[2])] = stem
+    saves = ([stem for _, stem in sorted(save.items())] for save in found.values() if _counts_from_0(save))
+    return [save for save in saves if _is_one_time([changed_ns[stem] for stem in save])]
+
+
+def _counts_from_0(numbers: Collection[int]) -> bool:
+    return len(numbers) > 1 and set(numbers) == set(range(len(numbers)))
+
+
+def _is_one_time(times: Iterable[int]) -> bool:
+    ordered = sorted(times)
+    return all(later - earlier <= SAVE_NS for earlier, later in pairwise(ordered))
+
+
+def _has_parts(save: Sequence[_File]) -> bool:
+    return len({one.words - UNITS for one in save}) > 1 or len({one.plain for one in save}) < len(save)
 
 
 def _file(stem: str, changed_ns: int) -> _File:
-    plain = DECIMAL.sub("", stem)
+    plain = without_parts(DECIMAL.sub("", stem))
     numbers = tuple(map(int, NUMBER.findall(plain)))
-    return _File(stem, changed_ns, series_of(plain), numbers, frozenset(words_of(stem)))
+    return _File(stem, changed_ns, series_of(plain), numbers, frozenset(words_of(stem)), plain)
 
 
 def _split(files: Iterable[_File], moments: Mapping[str, Sequence[Moment]]) -> list[list[_File]]:

@@ -101,7 +101,21 @@ def test_other_names_are_not_commits(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "step"),
-    [("epoch-3-step-1200", 1200), ("iter_0000500", 500), ("last", None), ("v2.final", 2)],
+    [
+        ("epoch-3-step-1200", 1200),
+        ("iter_0000500", 500),
+        ("last", None),
+        ("v2.final", 2),
+        ("step-200-rank1", 200),
+        ("checkpoint_1_200-shard0", 200),
+        ("gpu3_epoch_7", 7),
+        ("epoch_7_tp1_pp2", 7),
+        ("model_rank_3", None),
+        ("dp_100", 100),
+        ("rank_5", 5),
+        ("node2vec", 2),
+        ("epoch-3-of-10", 10),
+    ],
 )
 def test_the_step_is_the_last_number_of_a_name(name: str, step: int | None) -> None:
     assert step_of(name) == step

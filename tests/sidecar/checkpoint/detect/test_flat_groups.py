@@ -41,6 +41,23 @@ def groups(*names):
         (["ckpt.pt.1", "other_1.pt"], None),
         (["step_1/w.bin", "other_1.pt"], ["step_1", "other_1"]),
         (["netD.pth", "netG.pth"], ["netD"]),
+        (["checkpoint_1_200-shard0.pt", "checkpoint_1_200-shard1.pt"], ["checkpoint_1_200"]),
+        (["c_5_rank-00000000-of-00000002.bin", "c_5_rank-00000001-of-00000002.bin"], ["c_5"]),
+        (["step-1-rank0.pkl", "step-1-rank1.pkl", "step-2-rank0.pkl"], ["step-1", "step-2"]),
+        (["model_rank_0.pt", "model_rank_1.pt", "optim_rank_0.pt", "optim_rank_1.pt"], ["model"]),
+        (["model_5_gpu0.pt", "model_5_gpu1.pt", "optim_5_gpu0.pt"], ["model_5_gpu0"]),
+        (
+            ["s_5_tp0_pp0.pt", "s_5_tp0_pp1.pt", "s_5_tp1_pp0.pt", "s_6_tp0_pp0.pt"],
+            ["s_5_tp0_pp0", "s_6_tp0_pp0"],
+        ),
+        (["state_worker0.pt", "state_worker1.pt"], ["state_worker0"]),
+        (["w_part_1.pt", "w_part_2.pt"], None),
+        (["node_100.pt", "node_200.pt"], None),
+        (["gpu0.pt", "gpu1.pt"], None),
+        (["exp_dp_0.pt", "exp_dp_1.pt"], None),
+        (["x_epoch-1-of-10.pt", "x_epoch-2-of-10.pt"], None),
+        (["agent.pkl", "replay_buffer.pkl"], ["agent"]),
+        (["agent.pkl", "other.pkl"], None),
     ],
 )
 def test_parts_of_one_save_are_one_checkpoint(names, checkpoints):

@@ -40,6 +40,11 @@ def of(name: str, **mtimes: int) -> Candidate:
         (of("e", **{"c_temp/part-00000-of-00001.index": 1}), "e/c.index does not yet"),
         (of("e", **{"m-00001-of-00002.safetensors": 1}), "1 of 2 shards e/m-*-of-00002.safetensors exist"),
         (of("e", **{"m-00001-of-00001.safetensors": 1}), None),
+        (of("e", **{"c_rank-0-of-2.pt": 1}), "1 of 2 shards e/c_rank-*-of-2.pt exist"),
+        (of("e", **{f"c_rank-{rank}-of-11.pt": 1 for rank in range(11)}), None),
+        (of("e", **{"shard_1_of_2.pkl": 1}), "1 of 2 shards e/shard_*_of_2.pkl exist"),
+        (of("e", **{"c_5_rank-00000001-of-00000002.pth": 1}), "e/c_5_rank-*-of-00000002.pth exist"),
+        (of("e", **{"epoch-3-of-10.pt": 1}), None),
     ],
 )
 def test_frameworks_write_their_last_files_last(candidate, reason):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podferry.sidecar.checkpoint.detect.same_save import SAVE_NS, numbered_saves
+from podferry.sidecar.checkpoint.detect.same_save import SAVE_NS, numbered_saves, worker_saves
 
 
 def saves(*stems: str, gap_ns: int = 10**9) -> list[list[str]]:
@@ -23,6 +23,7 @@ def saves(*stems: str, gap_ns: int = 10**9) -> list[list[str]]:
         ["epoch_5", "swa_5"],
         ["a-epoch=5-val_loss=0.30", "b-epoch=5-val_loss=0.41"],
         ["actor_0_100", "critic_1_100"],
+        ["step-5-gpu0", "step-5-gpu1"],
     ],
 )
 def test_stems_of_one_number_and_other_words_are_one_save(save: list[str]) -> None:
@@ -45,6 +46,8 @@ def test_stems_of_one_number_and_other_words_are_one_save(save: list[str]) -> No
         ["vgg_2", "resnet_1", "resnet_2"],
         ["resnet_1", "resnet_2", "resnet_3", "vgg_1", "vgg_2", "vgg_3"],
         ["resnet50", "epoch_49", "epoch_50"],
+        ["step-5-gpu0", "step-6-gpu0", "step-5-gpu1"],
+        ["part1_epoch_5", "part1_epoch_6", "part2_epoch_5", "part2_epoch_6"],
     ],
 )
 def test_other_series_stay_apart(stems: list[str]) -> None:
@@ -59,3 +62,9 @@ def test_each_save_has_its_own_files() -> None:
 def test_a_rank_at_the_end_is_no_step() -> None:
     stems = ["model_5_rank_0", "optim_5_rank_0", "model_6_rank_0", "optim_6_rank_0"]
     assert saves(*stems) == [stems[:2], stems[2:]]
+
+
+def test_workers_without_a_step_are_one_save_if_they_count_from_0_at_one_time() -> None:
+    assert worker_saves({"m_gpu1": 5, "m_gpu0": 0}) == [["m_gpu0", "m_gpu1"]]
+    assert worker_saves({"m_gpu0": 0, "m_gpu1": SAVE_NS + 1}) == []
+    assert worker_saves({"m_gpu1": 0, "m_gpu2": 0}) == []
