@@ -128,6 +128,7 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
         datasets: What it was trained on, by name; None if that is not recorded, as in podferry 0.1.
         origin: The program that wrote it, outside Kubernetes.
         code: The code that wrote it, as far as it is known; None in commits of podferry 0.1.
+        late: Its files were last written before those of a commit of another name with a lower number.
     """
 
     format: int
@@ -148,6 +149,7 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
     datasets: tuple[DatasetVersion, ...] | None = None
     origin: RunOrigin | None = None
     code: CodeVersion | None = None
+    late: bool = False
 
     @property
     def is_sure(self) -> bool:
@@ -162,7 +164,8 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def kind(self) -> Kind:
         """What it is made of, by its files, so that commits of earlier versions have a kind, too."""
-        return kind_of((file.name for file in self.files), (file.size for file in self.files))
+        kind = kind_of((file.name for file in self.files), (file.size for file in self.files))
+        return Kind.LATE if self.late and kind is not Kind.RECORD else kind
 
 
 def commit_name(sequence: int) -> str:

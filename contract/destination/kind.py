@@ -28,6 +28,8 @@ class Kind(StrEnum):
     """Small files and databases next to a state. Alone they may be one."""
     DOCUMENT = "document"
     """Text only, which may be an entire model."""
+    LATE = "late"
+    """A state, extra or document that is older than a commit with a lower number: a copy of an old save."""
     RECORD = "record"
     """What a run leaves behind for people: measurements, settings, logs, pictures, code."""
 

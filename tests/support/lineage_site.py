@@ -43,7 +43,7 @@ class Lineage:
         self.faults = self.store.faults
         self.abandoned: set[str] = set()
 
-    def put(self, sequence, *objects, name=None, doubt="", confidence=Confidence.SURE):
+    def put(self, sequence, *objects, name=None, doubt="", confidence=Confidence.SURE, late=False):
         """Write a commit of these objects, and the objects that are missing; doubtful if there is a doubt.
 
         Without a confidence it is one of podferry 0.1.
@@ -66,6 +66,7 @@ class Lineage:
             "w",
             confidence=Confidence.DOUBTFUL if doubt else confidence,
             doubts=doubts,
+            late=late,
         )
         self.objects[f"base/run/{commit_name(sequence)}"] = encode_commit(made)
         return made

@@ -28,6 +28,7 @@ class CommitContent:
         files: All of them, sorted by name.
         doubts: Why it may be incomplete; a sure one has none.
         datasets: What it was trained on; None if that is unknown.
+        late: It is older than a commit of another name.
     """
 
     name: str
@@ -35,6 +36,7 @@ class CommitContent:
     files: tuple[CommittedFile, ...]
     doubts: tuple[Doubt, ...] = ()
     datasets: tuple[DatasetVersion, ...] | None = None
+    late: bool = False
 
     def commit(
         self, lineage: str, number: int, reserved: int, created: datetime, identity: AgentIdentity
@@ -59,4 +61,5 @@ class CommitContent:
             datasets=self.datasets,
             origin=identity.origin,
             code=identity.code,
+            late=self.late,
         )

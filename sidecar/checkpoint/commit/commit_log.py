@@ -33,11 +33,13 @@ class SequencePlace:
         reserve: How many numbers to leave free below its own, for older checkpoints committed later.
         below: The number of a newer checkpoint that has reserved some: take the highest free one.
         between: How many of these to leave free above its own, for checkpoints of an age between the two.
+        late: No number is free below a newer checkpoint: the commit says that it is older.
     """
 
     reserve: int = 0
     below: int | None = None
     between: int = 0
+    late: bool = False
 
 
 NEWEST = SequencePlace()

@@ -121,7 +121,8 @@ class Committer:
                 committing the same content again is harmless.
         """
         async with self._lock:
-            return await self._commit(CommitContent(name, folder, files, doubts, self.datasets), place, check)
+            content = CommitContent(name, folder, files, doubts, self.datasets, place.late)
+            return await self._commit(content, place, check)
 
     async def examine(self) -> None:
         """Look at the commits of other agents; raises `Fenced` if one has taken over."""

@@ -91,7 +91,8 @@ class IllegalTransition(RuntimeError):
 class CheckpointVersion:
     """A version of a checkpoint; `failure` is the error of its last attempt, or None.
 
-    It begins with a `hold` or a `part` if an earlier worker held or published it.
+    It begins with a `hold` or a `part` if an earlier worker held or published it. `rewritten`: its content is
+    new under an old identity, so its times do not show its age.
     """
 
     def __init__(
@@ -100,8 +101,10 @@ class CheckpointVersion:
         state: VersionState,
         hold: HeldCheckpoint | None = None,
         part: PublishedPart | None = None,
+        *,
+        rewritten: bool = False,
     ) -> None:
-        self.candidate = candidate
+        self.candidate, self.rewritten = candidate, rewritten
         self.failure: FerryError | None = None
         self._state, self._hold, self._part = state, hold, part
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 
 import structlog
 
@@ -23,6 +24,7 @@ from podferry.sidecar.checkpoint.pipeline.checkpoint_version import (
 )
 from podferry.sidecar.checkpoint.pipeline.doubt_ledger import DoubtLedger
 from podferry.sidecar.checkpoint.pipeline.durable_list import DurableList
+from podferry.sidecar.checkpoint.pipeline.older_candidates import is_late
 from podferry.sidecar.checkpoint.pipeline.sequence_place import CommitOrder, place_of
 from podferry.sidecar.checkpoint.pipeline.version_record import ignored, read_versions, write_versions
 from podferry.sidecar.checkpoint.upload.hardlink_hold import HeldCheckpoint
@@ -100,7 +102,10 @@ class VersionRegistry:
 
         `before` was `unpinned` when the scan began: it has decided about them.
         """
-        detected = [CheckpointVersion(candidate, VersionState.DETECTED) for candidate in found]
+        changed = {one.candidate.version for one in before if one.state is VersionState.CHANGED}
+        detected = [
+            CheckpointVersion(one, VersionState.DETECTED, rewritten=one.version in changed) for one in found
+        ]
         self._versions = [version for version in self._versions if version not in before] + detected
         return detected
 
@@ -226,7 +231,8 @@ class VersionRegistry:
         waiting = self._waiting_numbers()
         if self._order.begin(version.number, waiting):
             self._journal.save()
-        return place_of(version.number, waiting, self._record.sequences)
+        place = place_of(version.number, waiting, self._record.sequences)
+        return replace(place, late=place.below is None and is_late(version, self._versions))
 
     @property
     def unsettled(self) -> int:

@@ -403,6 +403,13 @@ async def test_small_files_and_other_series_push_out_no_state(lineage):
     assert lineage.sequences == [4, 6, 7]
 
 
+async def test_late_commits_push_out_no_newer_one(lineage):
+    lineage.put(5, "e/w", name="archived-2", late=True)
+    lineage.put(6, "f/w", name="archived-3", late=True)
+    await lineage.collector().remove(1)
+    assert lineage.sequences == [4, 6]
+
+
 async def test_the_newest_complete_one_of_each_kind_stays(lineage):
     lineage.put(5, "m5/metrics.json")
     lineage.put(6, "m6/metrics.json")

@@ -38,6 +38,19 @@ async def test_a_small_file_next_to_a_state_counts_only_without_one():
     assert await numbers(lineage) == [4]
 
 
+async def test_late_ones_follow_all_others_of_the_main_kind():
+    lineage = Lineage()
+    lineage.put(1, "metrics.json")
+    lineage.put(2, "best.json", late=True)
+    assert await numbers(lineage) == [2]
+    lineage.put(3, "model_5.json")
+    lineage.put(4, "archived_4.json", late=True)
+    assert await numbers(lineage) == [3, 4, 2]
+    lineage.put(5, "model_6.pt")
+    lineage.put(6, "metrics.json", late=True)
+    assert await numbers(lineage) == [5, 4, 2]
+
+
 async def test_no_older_commit_is_read_than_the_newest_state_needs():
     lineage = Lineage()
     for number in range(1, 200):

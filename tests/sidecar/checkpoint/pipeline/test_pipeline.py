@@ -15,6 +15,7 @@ import xxhash
 from structlog.testing import capture_logs
 
 from podferry.contract.errors import Unavailable
+from podferry.contract.status import newest_durable
 from podferry.contract.uri import parse_uri
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.lineage_store import LineageStore
@@ -44,6 +45,21 @@ async def test_files_become_commits_in_order(any_rig):
     assert (first.name, first.sequence, first.step) == ("epoch-1", 1, 1)
     assert any_rig.store.bytes_of(second) == {"epoch-2/a.bin": b"a", "epoch-2/deep/er/b.bin": b"b"}
     assert list(any_rig.holds.iterdir()) == []
+
+
+async def test_an_older_save_under_another_name_does_not_become_the_newest(any_rig):
+    async with any_rig.running() as pipeline:
+        for step in (4, 5, 6):
+            any_rig.write(f"step-{step}.pt", b"%d" % step)
+            await any_rig.committed(step - 3)
+        (any_rig.root / "step-5.pt").rename(any_rig.root / "archived-5.pt")
+        shutil.copy2(any_rig.root / "step-4.pt", any_rig.root / "best.pt")
+        commits = await any_rig.committed(5)
+        assert (await pipeline.flush(PATIENCE)).last.name == "step-6"
+        any_rig.write("step-7.pt", b"7")
+        assert (await pipeline.flush(PATIENCE)).last.name == "step-7"
+    assert {one.name for one in commits if one.late} == {"archived-5", "best"}
+    assert newest_durable(pipeline._status.durable).name == "step-7"
 
 
 async def test_a_directory_renamed_into_place_is_complete(any_rig):
