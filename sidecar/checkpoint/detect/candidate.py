@@ -20,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from podferry.contract.destination.commit import HASH_DIGITS, Doubt
-from podferry.contract.destination.kind import Kind, kind_of_file
+from podferry.contract.destination.kind import Kind, kind_of, kind_of_file
 from podferry.contract.destination.series import without_shards
 from podferry.contract.file_names import name_problem, quoted
 from podferry.sidecar.checkpoint.detect.change_tracker import TrackedFile
@@ -69,6 +69,12 @@ class Candidate:
         """The files without the pointers, which come and go; all of them if all look like pointers."""
         data = {name: identity for name, identity in self.files if not is_pointer(name, identity.size)}
         return data or dict(self.files)
+
+    @property
+    def kind(self) -> Kind:
+        """What it is made of, like a commit's."""
+        files = self.data_files
+        return kind_of(files, (identity.size for identity in files.values()))
 
     @property
     def version(self) -> Version:

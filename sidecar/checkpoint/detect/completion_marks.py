@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from podferry.contract.destination.commit import step_of
+from podferry.contract.destination.kind import of_main_kind
 from podferry.contract.errors import Problem
 from podferry.contract.suggest import did_you_mean
 from podferry.sidecar.checkpoint.detect.candidate import Candidate, candidate_name
 from podferry.sidecar.runtime.file_identity import Files
 
+MUCH_SMALLER = 10
+"""A checkpoint of so small a part of another one's size, with the same step, is something next to it."""
+
 
 def resolve(name_or_step: str, present: Mapping[str, Candidate]) -> Candidate | None:
-    """The checkpoint with that name or that file, else the newest of that step."""
+    """The checkpoint with that name or that file, else the newest state of that step."""
     found = present.get(name_or_step) or present.get(candidate_name(name_or_step.rstrip("/")))
     if found is None:  # a file of a group, or its stem
         found = next((one for one in present.values() if _has_file(one, name_or_step)), None)
     if found is None and name_or_step.isdecimal():
         of_step = [candidate for name, candidate in present.items() if step_of(name) == int(name_or_step)]
-        found = max(of_step, key=lambda candidate: candidate.changed_ns, default=None)
+        found = max(_main(of_step), key=lambda candidate: candidate.changed_ns, default=None)
     return found
+
+
+def _main(of_step: Iterable[Candidate]) -> list[Candidate]:
+    """Those that may be what the trainer has marked: no plot, and nothing much smaller than the largest."""
+    found = of_main_kind(of_step)
+    largest = max((candidate.bytes for candidate in found), default=0)
+    return [candidate for candidate in found if candidate.bytes * MUCH_SMALLER >= largest]
 
 
 def _has_file(candidate: Candidate, word: str) -> bool:

@@ -178,7 +178,7 @@ class Detector:
         return "; ".join([*asked, self._watch.describe()])
 
     async def mark(self, name_or_step: str) -> Marked:
-        """Mark the current version of the checkpoint of that name, or of the newest of that step, complete.
+        """Mark the current version of the checkpoint of that name, or the newest state of a step, complete.
 
         If the result has problems, it was not marked: fix them and mark it again.
         """

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from podferry.contract.destination.commit import Commit, step_of
-from podferry.contract.destination.kind import Kind, kind_of
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import DURABLE, WAITING, CheckpointVersion
 
@@ -42,7 +41,7 @@ def is_late(version: CheckpointVersion, others: Iterable[CheckpointVersion]) -> 
     return not version.rewritten and any(
         _written_ns(candidate) < _written_ns(other.candidate)
         and (step_of(version.name) or 0) <= (step_of(other.name) or 0)
-        and _kind(candidate) is _kind(other.candidate)
+        and candidate.kind is other.candidate.kind
         for other in others
         if other.name != version.name and _goes_before(other, version)
     )
@@ -55,8 +54,3 @@ def _goes_before(other: CheckpointVersion, version: CheckpointVersion) -> bool:
 def _written_ns(candidate: Candidate) -> int:
     """The last write to its data: pointers are written for every checkpoint that they name."""
     return max(identity.mtime_ns for identity in candidate.data_files.values())
-
-
-def _kind(candidate: Candidate) -> Kind:
-    files = candidate.data_files
-    return kind_of(files, (identity.size for identity in files.values()))

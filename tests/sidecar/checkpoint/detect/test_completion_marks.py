@@ -17,6 +17,20 @@ async def test_a_marked_checkpoint_is_complete_at_once(bench):
     assert await bench.scan() == ["a-5"]
 
 
+async def test_a_step_means_the_state_of_that_step(bench):
+    bench.write("step-100.bin", b"1" * 5000)
+    bench.write("samples-100.png", b"2" * 9000)
+    bench.write("metrics-100.json", b"{}")
+    bench.write("best-100.pt", b"3")
+    assert await bench.detector.mark("100") == Marked("step-100")
+    assert await bench.detector.mark("samples-100") == Marked("samples-100")
+
+
+async def test_a_step_means_what_there_is_without_a_state(bench):
+    bench.write("samples-100.png")
+    assert await bench.detector.mark("100") == Marked("samples-100")
+
+
 async def test_a_mark_applies_to_one_version(bench):
     bench.write("a-5/w.bin")
     await bench.detector.mark("5")
