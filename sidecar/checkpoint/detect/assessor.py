@@ -65,6 +65,7 @@ class Assessor:
         self._history, self._open_files = SaveHistory(), context.open_files
         self._continued: set[Version] = set()
         self._unwatched: set[Version] | None = None
+        self._renamed_open: set[Version] = set()
 
     def begin(self, settled: Iterable[Candidate], present: Mapping[str, Candidate]) -> None:
         """Begin a scan.
@@ -75,6 +76,8 @@ class Assessor:
         """
         self.proven = []
         self._history.update(settled)
+        if self._renamed_open:
+            self._renamed_open &= {one.version for one in present.values()}
         if self._unwatched is None:
             versions = {one.version for one in present.values()}
             self._unwatched = {save.candidate.version for save in self._history} - versions
@@ -177,11 +180,14 @@ class Assessor:
 
     async def _gather(self, candidate: Candidate, seen: Seen) -> Evidence:
         found = await asyncio.to_thread(gather, self._root, candidate, self.times, seen, whole=self._whole)
-        return await asyncio.to_thread(self._with_open_files, candidate, found)
+        found = await asyncio.to_thread(self._with_open_files, candidate, found)
+        if found.renamed and found.open:
+            self._renamed_open.add(candidate.version)
+        return replace(found, renamed=found.renamed and candidate.version not in self._renamed_open)
 
     def _with_open_files(self, candidate: Candidate, found: Evidence) -> Evidence:
         """Ask the machine which files are still open: one that is known not to be needs no close."""
-        if self._open_files is None or found.defect is not None or found.renamed:
+        if self._open_files is None or found.defect is not None:
             return found
         paths = {self._root / name: name for name in candidate.data_files}
         answers = self._open_files.look(paths)

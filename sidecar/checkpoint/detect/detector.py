@@ -11,12 +11,13 @@ from podferry.contract.errors import Problem
 from podferry.contract.http_api import Marked
 from podferry.contract.spec import Completion
 from podferry.sidecar.checkpoint.detect.assessor import UNKNOWN, Assessor, TrainerContext
-from podferry.sidecar.checkpoint.detect.candidate import Candidate, Version, ready_at
+from podferry.sidecar.checkpoint.detect.candidate import Candidate, ready_at
 from podferry.sidecar.checkpoint.detect.change_times import ChangeTimes
 from podferry.sidecar.checkpoint.detect.change_tracker import ChangeTracker, WriteTimes
 from podferry.sidecar.checkpoint.detect.completion_marks import CompletionMarks, not_found, resolve
 from podferry.sidecar.checkpoint.detect.directory_scan import LeftOut, scan_directory
 from podferry.sidecar.checkpoint.detect.evidence import Seen
+from podferry.sidecar.checkpoint.detect.move_tracker import MoveTracker
 from podferry.sidecar.checkpoint.detect.pointer_tracker import PointerTracker
 from podferry.sidecar.checkpoint.detect.scan_pass import ScanPass
 from podferry.sidecar.checkpoint.detect.starvation import STARVED_PAUSES, Starvation
@@ -72,11 +73,9 @@ class Detector:
         self.links: dict[str, str] = {}
         self.left_out: dict[str, LeftOut] = {}
         self._shrunk_at: dict[str, float] = {}
-        self._moved: set[str] = set()
         self._begun: set[str] = set()
-        self._moved_in: dict[str, Version] = {}
-        self._created: set[str] = set()
         self._tracker, self._pointers = ChangeTracker(), PointerTracker(root)
+        self._moves = MoveTracker()
         self._times, self._marks = WriteTimes(), CompletionMarks()
         self._starvation = Starvation(STARVED_PAUSES * settings.quiet_seconds_no_close)
         self._due_seconds = IDLE_SECONDS
@@ -88,10 +87,8 @@ class Detector:
     async def wait_for_change(self) -> set[str]:
         """Wait until a scan is worthwhile; the names of files closed since the last call."""
         closed = await self._watch.wait(self._due_seconds)
-        moved = self._names(self._watch.moved)
         created = self._names(path for path in self._watch.created if path.parent == self.root)
-        self._moved |= moved
-        self._created = (self._created | created) - moved
+        self._moves.report(self._names(self._watch.moved), created)
         self._begun = self._names(self._watch.begun)
         return self._names(closed)
 
@@ -122,8 +119,8 @@ class Detector:
         files, present = scanned.files, scanned.present
         self.links, self.left_out = scanned.links, scanned.left_out
         self.times.keep({identity.inode for identity in files.values()})
-        self._tracker.update(files, closed, now, self._moved, self._begun)
-        self._track_moves(present)
+        self._tracker.update(files, closed, now, self._moves.moved, self._begun)
+        self._moves.update(present, closed, lambda name: (self.root / name).is_dir())
         self._track_shrinking(present, now)
         self._times.update({name: tuple(one.data_files.items()) for name, one in present.items()}, epoch)
         self._marks.keep(present.keys())
@@ -209,19 +206,12 @@ class Detector:
         return Seen(
             frozenset(name for name, file in files.items() if file.closed),
             frozenset(name for name, file in files.items() if file.moved),
-            self._moved_in.get(candidate.name) == candidate.version,
-            candidate.name in self._created,
+            self._moves.was_moved_in(candidate),
+            self._moves.was_written_in_place(candidate),
             tuple(f"{name} is {one.reason}" for name, one in below if one.loses),
             frozenset(name for name, file in files.items() if file.lingered),
             {name: one for name, one in self._tracker.emptied.items() if name in files},
         )
-
-    def _track_moves(self, present: dict[str, Candidate]) -> None:
-        """Remember in which version each directory was moved in: files may be added later."""
-        moved = {name: one.version for name, one in present.items() if name in self._moved}
-        self._moved_in = {name: one for name, one in (self._moved_in | moved).items() if name in present}
-        self._moved = set()
-        self._created = {name for name in self._created if (self.root / name).is_dir()}
 
     def _track_shrinking(self, present: dict[str, Candidate], now: float) -> None:
         """Record when a checkpoint last lost a file: one that is being deleted looks quiet.

@@ -54,7 +54,7 @@ class Seen:
         closed: The files of which a close was seen.
         moved: The files that were moved in.
         directory_moved: Its directory was moved in, with all its files.
-        directory_created: Its directory was created in place.
+        directory_in_place: Its directory was created in place, or a file was written in it after its move.
         left_out: Why data that links lead to is not uploaded with it.
         lingered: Files that had their size a while before they were closed.
         emptied: What its files held before they were cut off, to be written again.
@@ -63,7 +63,7 @@ class Seen:
     closed: frozenset[str] = frozenset()
     moved: frozenset[str] = frozenset()
     directory_moved: bool = False
-    directory_created: bool = False
+    directory_in_place: bool = False
     left_out: tuple[str, ...] = ()
     lingered: frozenset[str] = frozenset()
     emptied: Mapping[str, FileIdentity] = field(default_factory=dict)
@@ -95,7 +95,7 @@ def gather(
         return Evidence(missing)
     return Evidence(
         renamed=(seen.directory_moved and times.is_new(candidate.changed_ns))
-        or (not seen.directory_created and directory_moved_in(root, candidate, times)),
+        or (not seen.directory_in_place and directory_moved_in(root, candidate, times)),
         unproven=unproven,
         members={name: found for name, found in members.items() if found},
         holes={name: count for name in unproven if (count := _hole_bytes(root / name))},

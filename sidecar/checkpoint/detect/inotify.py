@@ -137,6 +137,8 @@ class Inotify:
             self.created.add(path)
             self.moved.discard(path)
         if not mask & ISDIR:
+            if mask & CLOSE_WRITE and not self.moved.isdisjoint(path.parents):
+                self.moved.discard(path)  # it was still open when its directory was moved in
             if mask & (CLOSE_WRITE | MOVED_TO):
                 closed.add(path)
                 self.begun.discard(path)

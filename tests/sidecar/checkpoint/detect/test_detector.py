@@ -8,6 +8,7 @@ import pytest
 
 from podferry.sidecar.checkpoint.detect.detector import IDLE_SECONDS, Detector
 from podferry.sidecar.checkpoint.detect.directory_scan import scan_directory
+from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
 from podferry.sidecar.checkpoint.detect.watcher import InotifyWatch, Watch
 from tests.support.detector_bench import SETTINGS, Bench
 from tests.support.patience import PATIENCE
@@ -226,3 +227,34 @@ async def test_a_directory_that_was_created_in_place_stays_so_while_it_is_empty(
     found = await detector.scan({}, {"step-1/model.raw", "log.csv"}, final=True)
     assert {one.name: bool(one.doubts) for one in found} == {"step-1": True, "log": True}
     watch.close()
+
+
+@pytest.mark.parametrize("wait_first", [True, False])
+async def test_a_directory_with_a_file_that_was_closed_after_its_rename_is_doubtful(tmp_path, wait_first):
+    """Rank 0 renames the directory while rank 1 still writes its file, and is killed."""
+    watch = InotifyWatch(tmp_path, 20.0)
+    detector = Detector(tmp_path, watch, SETTINGS)
+    (tmp_path / "step-1.tmp").mkdir()
+    await detector.wait_for_change()
+    with (tmp_path / "step-1.tmp" / "rank1.raw").open("wb") as file:
+        file.write(b"1")
+        file.flush()
+        (tmp_path / "step-1.tmp").rename(tmp_path / "step-1")
+        if wait_first:
+            await detector.scan({}, await detector.wait_for_change(), final=False)
+    (found,) = await detector.scan({}, await detector.wait_for_change(), final=True)
+    assert [doubt.kind for doubt in found.doubts] == ["unproven"]
+    watch.close()
+
+
+async def test_a_renamed_directory_stays_doubtful_once_a_file_in_it_was_open(tmp_path):
+    bench = Bench(tmp_path, open_files=OpenFiles(sees_writers=True))
+    bench.write("step-1/a.raw")
+    for path in (tmp_path / "step-1" / "a.raw", tmp_path / "step-1"):
+        os.utime(path, ns=(0, 0))  # as after a rename
+    (tmp_path / "log.csv").write_bytes(b"1")
+    with (tmp_path / "step-1" / "a.raw").open("ab"):
+        await bench.scan("step-1/a.raw")
+        assert "step-1" not in await bench.scan(after=SETTINGS.quiet_seconds)
+    assert "step-1" in await bench.scan(final=True)
+    assert bench.doubts["step-1"] == {"unproven"}

@@ -74,7 +74,7 @@ def test_a_directory_that_was_seen_when_it_was_created_was_not_renamed(tmp_path)
     (tmp_path / "step-1" / "a.raw").write_bytes(b"1")
     as_after_a_rename(tmp_path / "step-1")
     for created in (False, True):
-        seen = Seen(directory_created=created)
+        seen = Seen(directory_in_place=created)
         found = gather(tmp_path, candidate(tmp_path, "step-1"), ChangeTimes(), seen)
         assert found.renamed is not created
 

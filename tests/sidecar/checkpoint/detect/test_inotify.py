@@ -214,3 +214,16 @@ def test_few_files_are_watched_for_their_next_change(watched, monkeypatch):
     assert {path.name for path in watched.begun} == {"b", "c"}
     for file in files:
         file.close()
+
+
+def test_a_file_that_is_closed_after_its_directory_was_moved_in_was_not_moved_whole(watched, tmp_path):
+    (tmp_path / "made").mkdir()
+    with (tmp_path / "made" / "late").open("wb"):
+        (tmp_path / "made" / "early").write_bytes(b"1")
+        (tmp_path / "made").rename(watched.root / "step-1")
+        watched.read()
+        watched.moved.clear()
+        (watched.root / "step-1").rename(watched.root / "step-2")
+    closed, _ = watched.read()
+    folder = watched.root / "step-2"
+    assert (closed, watched.moved) == ({folder / "early", folder / "late"}, {folder, folder / "early"})
