@@ -105,6 +105,7 @@ class CheckpointRecord(msgspec.Struct):
         confirming: Those that are proven complete by now and whose confirmation is not written yet.
         began_ns: When this agent began, by the clock of the checkpoints' file system.
         linked: Inodes of the files in the directory that were linked, or were about to be.
+        places: Inodes of files and directories, the names at which they were written, and when.
     """
 
     settled: dict[str, Files] = field(default_factory=dict, name="handled")
@@ -126,6 +127,7 @@ class CheckpointRecord(msgspec.Struct):
     confirming: list[DoubtfulCommit] = []
     began_ns: int = 0
     linked: list[int] = []
+    places: list[tuple[int, str, int]] = []
 
     @property
     def last_hold(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from podferry.contract.errors import Problem
@@ -22,6 +22,7 @@ from podferry.sidecar.checkpoint.detect.pointer_tracker import PointerTracker
 from podferry.sidecar.checkpoint.detect.scan_pass import ScanPass
 from podferry.sidecar.checkpoint.detect.starvation import STARVED_PAUSES, Starvation
 from podferry.sidecar.checkpoint.detect.watcher import Watch
+from podferry.sidecar.checkpoint.detect.written_places import WrittenPlaces, look
 from podferry.sidecar.config.tuning import CheckpointSettings
 from podferry.sidecar.runtime.file_identity import FileIdentity, Files
 
@@ -43,6 +44,7 @@ class Detector:
         not_ready: Why each incomplete candidate is not complete, by name.
         links: The real names of files that links lead to, by name.
         left_out: What is not uploaded, by name.
+        places: Where files were written: a restarted worker needs this.
         open_files: See below.
 
     Args:
@@ -75,7 +77,7 @@ class Detector:
         self._shrunk_at: dict[str, float] = {}
         self._begun: set[str] = set()
         self._tracker, self._pointers = ChangeTracker(), PointerTracker(root)
-        self._moves = MoveTracker()
+        self._moves, self.places = MoveTracker(), WrittenPlaces()
         self._times, self._marks = WriteTimes(), CompletionMarks()
         self._starvation = Starvation(STARVED_PAUSES * settings.quiet_seconds_no_close)
         self._due_seconds = IDLE_SECONDS
@@ -119,6 +121,7 @@ class Detector:
         files, present = scanned.files, scanned.present
         self.links, self.left_out = scanned.links, scanned.left_out
         self.times.keep({identity.inode for identity in files.values()})
+        await asyncio.to_thread(self._track_places, files, present)
         self._tracker.update(files, closed, now, self._moves.moved, self._begun)
         self._moves.update(present, closed, lambda name: (self.root / name).is_dir())
         self._track_shrinking(present, now)
@@ -207,11 +210,21 @@ class Detector:
             frozenset(name for name, file in files.items() if file.closed),
             frozenset(name for name, file in files.items() if file.moved),
             self._moves.was_moved_in(candidate),
-            self._moves.was_written_in_place(candidate),
+            self._moves.was_written_in_place(candidate) or self.places.has(candidate.name),
             tuple(f"{name} is {one.reason}" for name, one in below if one.loses),
             frozenset(name for name, file in files.items() if file.lingered),
             {name: one for name, one in self._tracker.emptied.items() if name in files},
+            frozenset(name for name, file in files.items() if self.places.has_file(name, file.identity)),
         )
+
+    def _track_places(self, files: Mapping[str, FileIdentity], present: Mapping[str, Candidate]) -> None:
+        """Look at what has changed in the checkpoints, and at their directories."""
+        known = self._tracker.files
+        names = [(one.name, name, identity) for one in present.values() for name, identity in one.files]
+        changed = {name for _, name, now in names if name not in known or known[name].identity != now}
+        folders = {top for top, name, _ in names if name.startswith(f"{top}/")}
+        found = look(self.root, changed | (self._moves.moved & files.keys()) | folders)
+        self.places.update(found, self._moves.moved, {one.inode for one in files.values()})
 
     def _track_shrinking(self, present: dict[str, Candidate], now: float) -> None:
         """Record when a checkpoint last lost a file: one that is being deleted looks quiet.

@@ -58,6 +58,7 @@ class Seen:
         left_out: Why data that links lead to is not uploaded with it.
         lingered: Files that had their size a while before they were closed.
         emptied: What its files held before they were cut off, to be written again.
+        in_place: The files that were written at their names.
     """
 
     closed: frozenset[str] = frozenset()
@@ -67,6 +68,7 @@ class Seen:
     left_out: tuple[str, ...] = ()
     lingered: frozenset[str] = frozenset()
     emptied: Mapping[str, FileIdentity] = field(default_factory=dict)
+    in_place: frozenset[str] = frozenset()
 
 
 def gather(
@@ -87,7 +89,7 @@ def gather(
         if verdict.defect is not None:
             return Evidence(f"{name}: {verdict.defect}")
         moved = name in seen.moved and times.is_new(identity.mtime_ns)
-        moved = moved or moved_in(root / name, times)
+        moved = moved or (name not in seen.in_place and moved_in(root / name, times))
         if not verdict.conclusive and not moved and name in candidate.data_files:
             unproven[name] = MAY_LACK_MEMBERS if verdict.members else NO_END
             members[name] = frozenset(verdict.members)

@@ -182,6 +182,7 @@ class CheckpointPipeline:
             scan, unpinned = self._tracker.requested_scan, self._registry.unpinned()
             settled, final = self._registry.settled(), self._tracker.final
             found = await self._detector.scan(settled, closed, final=final, succeeded=self._succeeded)
+            self._detector_record.save_places()
             detected = self._registry.detect(found, unpinned)
             self._registry.settle(self._detector.proven)
             for version in detected:

@@ -53,6 +53,7 @@ def test_a_journal_of_an_earlier_version_is_read_and_written_with_the_same_names
         "linked",
         "passed_over",
         "passed_over_count",
+        "places",
         "unsettled",
     }
     assert written.keys() - old.keys() == new

@@ -264,3 +264,31 @@ async def test_a_folder_that_only_ends_like_a_temporary_one_is_missed(one_life):
     await save(one_life, "step-1/a.pkl", "step-1/head_temp/model.pkl", pause=LONG)
     await save(one_life, "step-2/a.pkl", pause=LONG)
     assert "fewer" in one_life.doubts["step-2"]
+
+
+def link(path):
+    os.link(path, path.with_name("backup"))
+    path.with_name("backup").unlink()
+
+
+@pytest.mark.parametrize("change", [link, lambda path: path.chmod(0o640)])
+async def test_a_file_that_was_written_at_its_name_was_not_renamed(one_life, change):
+    """Killed in the middle; then a wrapper changes modes, or links a backup."""
+    one_life.write("step-1.raw", b"torn")
+    await one_life.scan("step-1.raw")
+    path = one_life.root / "step-1.raw"
+    while path.stat().st_ctime_ns == path.stat().st_mtime_ns:
+        change(path)
+    assert await one_life.scan(final=True) == ["step-1"]
+    assert one_life.doubts["step-1"] == {"unproven"}
+
+
+async def test_a_copy_that_gets_the_times_of_its_original_is_complete(bench):
+    """As shutil.copy2 does at its end."""
+    bench.write("ckpt-1.raw", b"ra")
+    await bench.scan()
+    bench.write("ckpt-1.raw", b"raw")
+    os.utime(bench.root / "ckpt-1.raw", ns=(0, 1))
+    await bench.scan("ckpt-1.raw")
+    assert await bench.scan(after=SHORT) == ["ckpt-1"]
+    assert bench.doubts["ckpt-1"] == set()

@@ -37,6 +37,23 @@ async def test_another_worker_knows_the_marks_and_what_was_linked(tmp_path: Path
     assert (later.times.began_ns, later.times.linked) == (17, {identity.inode for _, identity in files})
 
 
+async def test_another_worker_knows_what_was_written_in_place(tmp_path: Path) -> None:
+    bench, other = bench_in(tmp_path), bench_in(tmp_path)
+    record = DetectorRecord(bench.detector, Journal(tmp_path / "control"))
+    bench.write("step-1/a.raw")
+    await bench.scan(settle=False)
+    record.save_places()
+    folder = bench.root / "step-1"
+    while folder.stat().st_ctime_ns == folder.stat().st_mtime_ns:
+        folder.chmod(0o750)
+    while bench.root.stat().st_mtime_ns < folder.stat().st_ctime_ns:  # a rename changes the directory above
+        (bench.root / "other").touch()
+        (bench.root / "other").unlink()
+    DetectorRecord(other.detector, Journal(tmp_path / "control"))
+    assert await other.scan(final=True) == ["step-1"]
+    assert other.doubts["step-1"] == {"unproven"}
+
+
 def test_files_that_are_known_to_be_linked_cost_no_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -232,9 +232,9 @@ def test_the_registry_writes_the_journals_checkpoint_record_but_for_what_the_det
         for path in SIDECAR.rglob("*.py")
     }
     written = {module: names for module, names in fields.items() if names}
-    assert written.pop(DETECTOR_RECORD) == {"marks", "began_ns", "linked"}
+    assert written.pop(DETECTOR_RECORD) == {"marks", "began_ns", "linked", "places"}
     assert written.keys() == {WRITER, *(f"checkpoint/pipeline/{part}.py" for part in PARTS)}
-    assert set().union(*written.values()).isdisjoint({"marks", "began_ns", "linked"})
+    assert set().union(*written.values()).isdisjoint({"marks", "began_ns", "linked", "places"})
     imports = {f"podferry.sidecar.checkpoint.pipeline.{part}" for part in PARTS}
     users = {
         path.relative_to(SIDECAR).as_posix()
