@@ -17,6 +17,11 @@ from podferry.sidecar.checkpoint.detect.candidate import (
 )
 from podferry.sidecar.checkpoint.detect.change_times import ChangeTimes
 from podferry.sidecar.checkpoint.detect.evidence import Evidence, Seen, gather
+from podferry.sidecar.checkpoint.detect.former_names import (
+    inherited,
+    twins,
+    without_moves_of_checkpoints,
+)
 from podferry.sidecar.checkpoint.detect.history import Save, SaveHistory, written_files
 from podferry.sidecar.checkpoint.detect.judgement import SETTLED_BY_SUCCESS, judge
 from podferry.sidecar.checkpoint.detect.later_save import proves
@@ -116,6 +121,7 @@ class Assessor:
             marked: The trainer marked it: it is sure.
             may_prove: It has been quiet for the long pause.
         """
+        seen = without_moves_of_checkpoints(seen, candidate, self._history.is_known)
         evidence = await self._gather(candidate, seen)
         earlier = self._history.earlier(candidate)
         if may_prove or self._one_life:
@@ -125,6 +131,9 @@ class Assessor:
             earlier = self._history.earlier(candidate)
         framework = is_proven_by_framework(candidate.name, candidate.data_files)
         judged = judge(candidate, evidence, earlier, framework=framework)
+        former = inherited(candidate, self._history)
+        if former is not None and not evidence.open:
+            judged = former
         left_out = tuple(Doubt(DoubtKind.LEFT_OUT, reason) for reason in seen.left_out)
         doubts = () if marked else judged + left_out
         written, unproven = written_files(candidate, earlier), frozenset(evidence.unproven)
@@ -175,8 +184,9 @@ class Assessor:
                 self._prove(save)
 
     def _prove(self, save: Save) -> None:
-        self._history.settle(save)
-        self.proven.append(save.candidate)
+        for one in (save, *twins(save, self._history)):
+            self._history.settle(one)
+            self.proven.append(one.candidate)
 
     async def _gather(self, candidate: Candidate, seen: Seen) -> Evidence:
         found = await asyncio.to_thread(gather, self._root, candidate, self.times, seen, whole=self._whole)

@@ -215,6 +215,7 @@ class Detector:
             frozenset(name for name, file in files.items() if file.lingered),
             {name: one for name, one in self._tracker.emptied.items() if name in files},
             frozenset(name for name, file in files.items() if self.places.has_file(name, file.identity)),
+            self.places.former_names({name: file.identity.inode for name, file in files.items()}),
         )
 
     def _track_places(self, files: Mapping[str, FileIdentity], present: Mapping[str, Candidate]) -> None:

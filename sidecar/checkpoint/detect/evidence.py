@@ -59,6 +59,7 @@ class Seen:
         lingered: Files that had their size a while before they were closed.
         emptied: What its files held before they were cut off, to be written again.
         in_place: The files that were written at their names.
+        written_at: The other name at which each of its files was written, for those with one.
     """
 
     closed: frozenset[str] = frozenset()
@@ -69,6 +70,7 @@ class Seen:
     lingered: frozenset[str] = frozenset()
     emptied: Mapping[str, FileIdentity] = field(default_factory=dict)
     in_place: frozenset[str] = frozenset()
+    written_at: Mapping[str, str] = field(default_factory=dict)
 
 
 def gather(

@@ -95,6 +95,11 @@ class SaveHistory:
         others = [one for one in saves if not one.candidate.is_version_of(save.candidate)]
         saves[:] = [*others[-MAX_SAVES + 1 :], save]
 
+    def is_known(self, name: str) -> bool:
+        """Whether checkpoints have this name: one was accepted under it, or a sure one of its series."""
+        saves = self._saves.get(series_of(name), [])
+        return any(save.is_sure or save.candidate.name == name for save in saves)
+
     def doubtful(self) -> list[Save]:
         """The newest save of each series, if it is doubtful."""
         newest = (saves[-1] for saves in self._saves.values() if saves)

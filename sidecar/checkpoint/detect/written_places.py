@@ -56,6 +56,12 @@ class WrittenPlaces:
         """Whether a directory was written to at this name."""
         return (self._folders.get(directory), directory) in self._newest
 
+    def former_names(self, inodes: Mapping[str, int]) -> dict[str, str]:
+        """The other name at which each of some files was written, for those that have one."""
+        names = {inode: name for name, inode in inodes.items()}
+        at = ((names[inode], name) for inode, name in self._newest if inode in names)
+        return {name: former for name, former in at if former != name}
+
     def has_file(self, name: str, identity: FileIdentity) -> bool:
         """Whether a file was written at this name, and its times were not set to older ones since.
 

@@ -66,3 +66,12 @@ def test_another_worker_learns_it_and_numbers_that_are_used_again_are_forgotten(
     assert later.has_file("a", identity)
     later.update({}, set(), set())
     assert not later.has_file("a", identity)
+
+
+def test_a_file_keeps_the_name_at_which_it_was_written(tmp_path: Path) -> None:
+    places, identity = WrittenPlaces(), written(tmp_path / "last")
+    update(places, tmp_path)
+    (tmp_path / "last").rename(tmp_path / "prev")
+    update(places, tmp_path, "prev")
+    assert places.former_names({"prev": identity.inode, "other": 0}) == {"prev": "last"}
+    assert places.former_names({"last": identity.inode}) == {}
