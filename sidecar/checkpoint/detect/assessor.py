@@ -124,11 +124,12 @@ class Assessor:
         seen = without_moves_of_checkpoints(seen, candidate, self._history.is_known)
         evidence = await self._gather(candidate, seen)
         earlier = self._history.earlier(candidate)
-        if may_prove or self._one_life:
-            for save in self._provable(candidate, earlier):
-                if proves(candidate, save, one_life=self._one_life, emptied=seen.emptied):
-                    self._prove(save)
-            earlier = self._history.earlier(candidate)
+        for save in self._provable(candidate, earlier):
+            one_life = self._is_of_one_life(save)
+            may = may_prove or one_life
+            if may and proves(candidate, save, one_life=one_life, emptied=seen.emptied):
+                self._prove(save)
+        earlier = self._history.earlier(candidate)
         framework = is_proven_by_framework(candidate.name, candidate.data_files)
         judged = judge(candidate, evidence, earlier, framework=framework)
         former = inherited(candidate, self._history)
@@ -158,9 +159,13 @@ class Assessor:
         """Whether its trainer is known not to have continued it."""
         return self._was_watched(save) and save.candidate.version not in self._continued
 
+    def _is_of_one_life(self, save: Save) -> bool:
+        """Whether the trainer cannot have restarted since: an earlier run may have left the save torn."""
+        return self._one_life and self.times.is_new(save.candidate.changed_ns)
+
     def is_proof(self, candidate: Candidate, save: Save) -> bool:
         """Whether a later candidate proves a doubtful save that is not accepted yet."""
-        return self._one_life and proves(candidate, save, one_life=True)
+        return self._is_of_one_life(save) and proves(candidate, save, one_life=True)
 
     def accept(self, save: Save) -> None:
         """Remember a save that is held from now on."""
@@ -169,10 +174,12 @@ class Assessor:
     async def settle_by_success(self) -> None:
         """The trainer has ended successfully: it has written what it meant to write.
 
-        That says nothing about files that another process still writes: one that it has left behind.
+        That says nothing about files that another process still writes: one that it has left behind. Nor
+        about what was written before it started.
         """
         for save in filter(self._was_the_end, self._history.doubtful()):
-            if {doubt.kind for doubt in save.candidate.doubts} <= SETTLED_BY_SUCCESS:
+            kinds = {doubt.kind for doubt in save.candidate.doubts}
+            if kinds <= SETTLED_BY_SUCCESS and self.times.is_new(save.candidate.changed_ns):
                 found = await asyncio.to_thread(self._with_open_files, save.candidate, Evidence())
                 if not found.open:
                     self._prove(save)

@@ -103,3 +103,27 @@ async def test_success_proves_nothing_that_is_still_written(tmp_path):
         assert assessor.proven == []
     await assessor.settle_by_success()
     assert assessor.proven == [first]
+
+
+@pytest.mark.parametrize("same_run", [True, False])
+async def test_success_proves_what_was_written_in_this_run(tmp_path, assessor, same_run):
+    """A directory that is kept: the run before was killed, and this one has nothing left to train."""
+    first = doubtful(candidate(tmp_path, "s-1.raw", b"1"))
+    assessor.times.load(first.changed_ns + (not same_run), ())
+    assessor.begin([first], {"s-1": first})
+    await assessor.settle_by_success()
+    assert assessor.proven == ([first] if same_run else [])
+
+
+@pytest.mark.parametrize(("data", "may_prove"), [(b"1", True), (b"1", False), (b"22", True)])
+async def test_a_save_of_an_earlier_run_may_be_the_last_before_it_was_killed(
+    tmp_path, assessor, data, may_prove
+):
+    first = doubtful(candidate(tmp_path, "s-1.raw", b"1"))
+    assessor.times.load(first.changed_ns + 1, ())
+    assessor.begin([first], {"s-1": first})
+    accepted = await assessor.judge(first, Seen())
+    later = candidate(tmp_path, "s-2.raw", data)
+    assert not assessor.is_proof(later, accepted)
+    await assessor.judge(later, Seen(frozenset({"s-2.raw"})), may_prove=may_prove)
+    assert assessor.proven == ([first] if may_prove and data == b"1" else [])
