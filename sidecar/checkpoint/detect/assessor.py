@@ -127,7 +127,8 @@ class Assessor:
         for save in self._provable(candidate, earlier):
             one_life = self._is_of_one_life(save)
             may = may_prove or one_life
-            if may and proves(candidate, save, one_life=one_life, emptied=seen.emptied):
+            emptied, members = seen.emptied, evidence.members
+            if may and proves(candidate, save, one_life=one_life, emptied=emptied, members=members):
                 self._prove(save)
         earlier = self._history.earlier(candidate)
         framework = is_proven_by_framework(candidate.name, candidate.data_files)

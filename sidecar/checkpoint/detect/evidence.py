@@ -92,9 +92,11 @@ def gather(
             return Evidence(f"{name}: {verdict.defect}")
         moved = name in seen.moved and times.is_new(identity.mtime_ns)
         moved = moved or (name not in seen.in_place and moved_in(root / name, times))
-        if not verdict.conclusive and not moved and name in candidate.data_files:
+        if moved or name not in candidate.data_files:
+            continue
+        members[name] = frozenset(verdict.members)
+        if not verdict.conclusive:
             unproven[name] = MAY_LACK_MEMBERS if verdict.members else NO_END
-            members[name] = frozenset(verdict.members)
     if missing := missing_shards(root, [name for name, _ in candidate.files], whole=whole):
         return Evidence(missing)
     return Evidence(

@@ -11,8 +11,11 @@ from itertools import chain
 
 from podferry.contract.destination.series import by_series, series_of, without_counterpart
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
+from podferry.sidecar.checkpoint.detect.formats.pickle_check import PICKLES
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
+Members = Mapping[str, frozenset[tuple[str, int]]]
+"""What is known about the members of archives, by file name, as in `FormatVerdict`."""
 MIN_SIZE_SHARE = 0.9
 """Below this share of the previous size, a file is clearly smaller."""
 SAME_SIZE_BYTES = 4096
@@ -36,7 +39,7 @@ class Save:
     candidate: Candidate
     written: frozenset[str]
     unproven: frozenset[str]
-    members: Mapping[str, frozenset[tuple[str, int]]]
+    members: Members
     may_change: frozenset[str]
 
     @property
@@ -158,14 +161,24 @@ def clearly_smaller(size: int, earlier: list[int]) -> bool:
     return constant or size < MIN_SIZE_SHARE * earlier[0]
 
 
-def counterparts(candidate: Candidate, other: Candidate) -> Iterator[tuple[str, FileIdentity]]:
-    """The files of another checkpoint of the series that correspond to this one's, by this one's names.
+def twin_names(candidate: Candidate, other: Candidate) -> Iterator[tuple[str, str]]:
+    """The data files of this checkpoint with those of another one of the series that correspond to them.
 
     Names that differ only in digits, such as those of ranks, are paired in order if both have equally many.
     """
     theirs = by_series(other.data_files)
-    identities = dict(other.files)
     for key, names in by_series(candidate.data_files).items():
         found = theirs.get(key, [])
         if len(found) == len(names):
-            yield from ((name, identities[twin]) for name, twin in zip(names, found, strict=True))
+            yield from zip(names, found, strict=True)
+
+
+def pickle_count(members: Members, name: str) -> int:
+    """How many pickles a file has; 0 if it is none of pickles, or unknown."""
+    return dict(members.get(name, ())).get(PICKLES, 0)
+
+
+def counterparts(candidate: Candidate, other: Candidate) -> Iterator[tuple[str, FileIdentity]]:
+    """The files of another checkpoint of the series that correspond to this one's, by this one's names."""
+    identities = dict(other.files)
+    return ((name, identities[twin]) for name, twin in twin_names(candidate, other))

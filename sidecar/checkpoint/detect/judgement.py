@@ -30,7 +30,9 @@ from podferry.sidecar.checkpoint.detect.history import (
     baseline_of,
     counterparts,
     missing_names,
+    pickle_count,
     shrunk_files,
+    twin_names,
     written_files,
 )
 
@@ -78,6 +80,9 @@ def judge(
     smaller = shrunk_files(candidate, comparable)
     doubts += [Doubt(DoubtKind.SMALLER, reason) for name, reason in smaller if name in unproven]
     doubts += [Doubt(DoubtKind.FEWER, reason) for reason in _fewer_members(evidence, unproven, comparable)]
+    doubts += [
+        Doubt(DoubtKind.FEWER, reason) for reason in _fewer_pickles(candidate, evidence, comparable[0])
+    ]
     reasons = _unproven(candidate, evidence, comparable, written)
     doubts += [Doubt(DoubtKind.UNPROVEN, reason) for reason in reasons]
     return tuple(doubts)
@@ -154,6 +159,14 @@ def _fewer_members(evidence: Evidence, unproven: Iterable[str], comparable: Sequ
         missing = [one - members for one in known if members and members < one]
         if missing:
             yield f"{name} lacks {min(missing[0])}, which the one before has"
+
+
+def _fewer_pickles(candidate: Candidate, evidence: Evidence, baseline: Save) -> Iterator[str]:
+    """Each pickle shows its own end, and not that another one follows in the file."""
+    for name, twin in twin_names(candidate, baseline.candidate):
+        count, known = pickle_count(evidence.members, name), pickle_count(baseline.members, twin)
+        if 0 < count < known:
+            yield f"{name} has fewer pickles ({count}) than the one before ({known})"
 
 
 def _names(members: Iterable[tuple[str, int]]) -> set[str]:

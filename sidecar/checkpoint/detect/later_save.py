@@ -10,15 +10,30 @@ from types import MappingProxyType
 
 from podferry.contract.destination.commit import DoubtKind
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
-from podferry.sidecar.checkpoint.detect.history import Save, clearly_smaller, counterparts, missing_names
+from podferry.sidecar.checkpoint.detect.history import (
+    Members,
+    Save,
+    clearly_smaller,
+    counterparts,
+    missing_names,
+    pickle_count,
+    twin_names,
+)
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
 NONE_EMPTIED: Mapping[str, FileIdentity] = MappingProxyType({})
 """No file was seen to be cut off."""
+UNKNOWN_MEMBERS: Members = MappingProxyType({})
+"""Nobody has looked into the files."""
 
 
 def proves(
-    candidate: Candidate, save: Save, *, one_life: bool, emptied: Mapping[str, FileIdentity] = NONE_EMPTIED
+    candidate: Candidate,
+    save: Save,
+    *,
+    one_life: bool,
+    emptied: Mapping[str, FileIdentity] = NONE_EMPTIED,
+    members: Members = UNKNOWN_MEMBERS,
 ) -> bool:
     """Whether a complete later save shows that an earlier doubtful one is complete.
 
@@ -31,6 +46,7 @@ def proves(
         save: The earlier, doubtful one.
         one_life: The trainer cannot have restarted between the two.
         emptied: What files of its name held before they were cut off, to be written again.
+        members: What is known about the members of its files.
     """
     kinds, earlier = {doubt.kind for doubt in save.candidate.doubts}, save.candidate
     if kinds & {DoubtKind.OPEN, DoubtKind.LEFT_OUT} or (DoubtKind.MIXED in kinds and not one_life):
@@ -39,8 +55,9 @@ def proves(
     began = min((one.mtime_ns for one in _newly_written(candidate, earlier)), default=0)
     if began < earlier.changed_ns or missing_names(earlier, candidate):
         return False
-    if not one_life and missing_names(candidate, earlier):
-        return False  # both may be torn
+    fewer = DoubtKind.FEWER in kinds and _may_have_more_pickles(candidate, save, members)
+    if fewer or (not one_life and missing_names(candidate, earlier)):
+        return False  # one of them is torn, or both may be
     if candidate.name == earlier.name and not _replaces(candidate, save, kinds, emptied):
         return False
     pairs = dict(counterparts(earlier, candidate))
@@ -48,6 +65,13 @@ def proves(
     if not one_life and any(size != later for size, later in sizes):
         return False  # the trainer may have been killed just before its end
     return not any(clearly_smaller(size, [later]) for size, later in sizes)
+
+
+def _may_have_more_pickles(candidate: Candidate, save: Save, members: Members) -> bool:
+    """Whether a later save has pickles that an earlier one lacks, as far as that is known."""
+    pairs = twin_names(save.candidate, candidate)
+    counts = ((pickle_count(save.members, one), pickle_count(members, twin)) for one, twin in pairs)
+    return any(count and not 0 < later <= count for count, later in counts)
 
 
 def _newly_written(candidate: Candidate, earlier: Candidate) -> Iterator[FileIdentity]:

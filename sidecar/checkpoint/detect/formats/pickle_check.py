@@ -10,7 +10,6 @@ from typing import BinaryIO
 from podferry.sidecar.checkpoint.detect.formats.file_section import size_of
 from podferry.sidecar.checkpoint.detect.formats.pickle_walk import TooLong, has_protocol_header, walk_pickles
 from podferry.sidecar.checkpoint.detect.formats.verdict import (
-    COMPLETE,
     INCONCLUSIVE,
     FormatVerdict,
     Inconclusive,
@@ -19,6 +18,9 @@ from podferry.sidecar.checkpoint.detect.formats.verdict import (
 )
 
 NO_END = "its pickle has no end yet"
+PICKLES = "pickles"
+"""The member of such a file, with their number: one is an entire file, unless the file before had more."""
+ONE_PICKLE = FormatVerdict(None, conclusive=True, members=((PICKLES, 1),))
 TORCH_MAGIC = bytes.fromhex("8a0a6cfc9c46f9206aa85019")
 """In the first pickle of torch's older format, followed by raw numbers. Source: torch/serialization.py."""
 HEAD_BYTES = 32
@@ -48,7 +50,7 @@ def pickle_verdict(path: Path) -> FormatVerdict:
             raise
         except EOFError:
             raise Torn(NO_END if size else "it is empty") from None
-    return COMPLETE if len(ends) == 1 else unproven((("pickles", len(ends)),))
+    return ONE_PICKLE if len(ends) == 1 else unproven(((PICKLES, len(ends)),))
 
 
 def numbered_pickle_verdict(path: Path) -> FormatVerdict:

@@ -16,7 +16,7 @@ class FormatVerdict(NamedTuple):
             then closed the file properly.
         members: What the file contains, where its format cannot show that one of them is missing: names, and
             sizes in bytes of those that may be cut short, 0 for those that are whole for certain. An
-            interrupted save has others than the save before it.
+            interrupted save has others than the save before it. Of a conclusive file: the number of pickles.
     """
 
     defect: str | None

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.detector_bench import LONG, SHORT, Bench, replace, save
+from tests.support.detector_bench import LONG, SHORT, WHOLE, Bench, replace, save
 
 HDF5 = next(Path(__file__).parents[3].joinpath("data", "formats").glob("*.h5"))
 
@@ -292,3 +292,41 @@ async def test_a_copy_that_gets_the_times_of_its_original_is_complete(bench):
     await bench.scan("ckpt-1.raw")
     assert await bench.scan(after=SHORT) == ["ckpt-1"]
     assert bench.doubts["ckpt-1"] == set()
+
+
+@pytest.mark.parametrize(
+    ("counts", "doubts"), [((2, 2, 1), {"fewer"}), ((1, 1, 1), set()), ((3, 3, 2), None)]
+)
+async def test_fewer_pickles_than_in_the_save_before_are_doubtful(one_life, counts, doubts):
+    """The model is written, and an exception interrupts the pickle of the optimizer."""
+    for step, count in enumerate(counts, 1):
+        await save(one_life, f"step-{step}.pkl", data=WHOLE * count, pause=LONG)
+    assert one_life.doubts["step-2"] == set()
+    assert one_life.doubts["step-3"] == (doubts if doubts is not None else {"fewer", "unproven"})
+
+
+async def test_fewer_pickles_are_sure_once_a_later_save_is_like_that_or_if_they_were_renamed(one_life):
+    for step, count in enumerate((2, 2, 1, 1), 1):
+        await save(one_life, f"step-{step}.pkl", data=WHOLE * count, pause=LONG)
+    assert one_life.proven == ["step-1", "step-3"]
+    await save(one_life, "step-5.pkl", data=WHOLE * 2, pause=LONG)
+    await save(one_life, "step-6.pkl", data=WHOLE * 2, pause=LONG)
+    one_life.write("saving.tmp", WHOLE)
+    last = (one_life.root / "step-6.pkl").stat()
+    os.utime(one_life.root / "saving.tmp", ns=(0, last.st_mtime_ns + 1))
+    (one_life.root / "saving.tmp").rename(one_life.root / "step-7.pkl")
+    await one_life.scan("step-7.pkl")
+    assert await one_life.scan(after=SHORT) == ["step-7"]
+    assert one_life.doubts["step-7"] == set()
+
+
+@pytest.mark.parametrize("pause", [SHORT, LONG])
+async def test_more_pickles_in_a_later_save_prove_none_with_fewer(one_life, pause):
+    """The second one is small: the sizes hardly differ."""
+    large, small = pickle.dumps(bytes(100_000)), pickle.dumps(bytes(10))
+    for step in (1, 2):
+        await save(one_life, f"step-{step}.pkl", data=large + small, pause=LONG)
+    await save(one_life, "step-3.pkl", data=large, pause=pause)
+    await save(one_life, "step-4.pkl", data=large + small, pause=LONG)
+    assert (one_life.doubts["step-3"], one_life.doubts["step-4"]) == ({"fewer"}, set())
+    assert "step-3" not in one_life.proven

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podferry.sidecar.checkpoint.detect.format_checks import check_format
-from podferry.sidecar.checkpoint.detect.formats.verdict import COMPLETE, INCONCLUSIVE, FormatVerdict
+from podferry.sidecar.checkpoint.detect.formats.pickle_check import ONE_PICKLE
+from podferry.sidecar.checkpoint.detect.formats.verdict import INCONCLUSIVE, FormatVerdict
 
 
 def defect(path):
@@ -44,7 +45,7 @@ def nestings():
     )
 
 
-def check_cuts(path, data, lengths, whole=COMPLETE):
+def check_cuts(path, data, lengths, whole=ONE_PICKLE):
     path.write_bytes(data)
     assert check_format(path) == whole
     for length in sorted(lengths, reverse=True):
@@ -89,7 +90,7 @@ def test_large_arguments_are_skipped_unread(tmp_path):
         file.truncate(len(head) + (1 << 40))
         file.seek(0, 2)
         file.write(b".")
-    assert check_format(path) == COMPLETE
+    assert check_format(path) == ONE_PICKLE
     with path.open("r+b") as file:
         file.truncate(1 << 40)
     assert defect(path) == "its pickle has no end yet"
@@ -113,5 +114,5 @@ def test_nothing_in_a_pickle_is_loaded(tmp_path):
             return (tmp_path / "sprung").touch, ()
 
     (tmp_path / "w.pkl").write_bytes(pickle.dumps(Trap()))
-    assert check_format(tmp_path / "w.pkl") == COMPLETE
+    assert check_format(tmp_path / "w.pkl") == ONE_PICKLE
     assert not (tmp_path / "sprung").exists()

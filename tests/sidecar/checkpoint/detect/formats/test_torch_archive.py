@@ -5,6 +5,7 @@ import zipfile
 import pytest
 
 from podferry.sidecar.checkpoint.detect.format_checks import check_format
+from podferry.sidecar.checkpoint.detect.formats.pickle_check import ONE_PICKLE
 from podferry.sidecar.checkpoint.detect.formats.verdict import COMPLETE, INCONCLUSIVE
 from tests.support.format_samples import SAMPLES, archive_with, archive_without, cut, passed
 
@@ -98,5 +99,5 @@ def test_the_older_format_is_inconclusive(tmp_path):
 
 def test_a_pickle_named_like_a_tar_archive_is_judged_as_one(tmp_path):
     data = pickle.dumps({"epoch": 1})
-    assert verdict(tmp_path / "w.pth.tar", data) == COMPLETE
+    assert verdict(tmp_path / "w.pth.tar", data) == ONE_PICKLE
     assert verdict(tmp_path / "w.pth.tar", data[:-1]).defect == "its pickle has no end yet"
