@@ -22,7 +22,7 @@ from podferry.sidecar.checkpoint.detect.former_names import (
     twins,
     without_moves_of_checkpoints,
 )
-from podferry.sidecar.checkpoint.detect.history import Save, SaveHistory, written_files
+from podferry.sidecar.checkpoint.detect.history import Save, SaveHistory, overwritten_files, written_files
 from podferry.sidecar.checkpoint.detect.judgement import SETTLED_BY_SUCCESS, judge
 from podferry.sidecar.checkpoint.detect.later_save import proves
 from podferry.sidecar.checkpoint.detect.missing_files import is_proven_by_framework
@@ -122,6 +122,8 @@ class Assessor:
             may_prove: It has been quiet for the long pause.
         """
         seen = without_moves_of_checkpoints(seen, candidate, self._history.is_known)
+        same_name = self._history.of_name(candidate.name)
+        seen = replace(seen, overwritten=overwritten_files(candidate, same_name, seen.emptied))
         evidence = await self._gather(candidate, seen)
         earlier = self._history.earlier(candidate)
         for save in self._provable(candidate, earlier):

@@ -22,6 +22,9 @@ class TrackedFile:
         moved: Whether it was moved in with this identity.
         lingered: It already had this identity a while before its close, or may have had: it may have been
             created at full size and filled through a mapping, which changes no time that a scan sees.
+        touched: Since its last close it was changed, and was never seen with another size.
+        patched: That happened twice before it was closed again: one that is emptied and written again has its
+            full size only once all of it is written.
     """
 
     identity: FileIdentity
@@ -29,6 +32,8 @@ class TrackedFile:
     closed: bool
     moved: bool = False
     lingered: bool = False
+    touched: bool = False
+    patched: bool = False
 
 
 LINGER_SECONDS = 0.25
@@ -37,6 +42,21 @@ LINGER_SECONDS = 0.25
 
 def _lingers(previous: TrackedFile, now: float) -> bool:
     return previous.lingered or (not previous.closed and now - previous.since > LINGER_SECONDS)
+
+
+def _is_rewritten(previous: FileIdentity, now: FileIdentity) -> bool:
+    return previous[:2] == now[:2] and previous != now
+
+
+def _touched(previous: TrackedFile, now: FileIdentity) -> bool:
+    return _is_rewritten(previous.identity, now) and (previous.closed or previous.touched)
+
+
+def _patched(previous: TrackedFile, now: FileIdentity) -> bool:
+    if previous.identity == now:
+        return previous.patched
+    before = previous.touched or (previous.patched and not previous.closed)
+    return before and _is_rewritten(previous.identity, now)
 
 
 def _emptied(previous: FileIdentity, now: FileIdentity) -> bool:
@@ -108,7 +128,9 @@ class ChangeTracker:
             known = previous is not None and previous.identity == identity
             lingered = known and previous is not None and _lingers(previous, now)
             unseen = previous is None and identity.mtime_ns <= self.watched_ns
-            return TrackedFile(identity, now, closed, moved, lingered or unseen)
+            patched = previous is not None and _patched(previous, identity)
+            touched = previous is not None and not closed and _touched(previous, identity)
+            return TrackedFile(identity, now, closed, moved, lingered or unseen, touched, patched)
         return previous
 
 

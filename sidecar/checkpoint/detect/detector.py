@@ -145,8 +145,11 @@ class Detector:
         self.present, self.not_ready = present, found.not_ready
         for candidate in found.complete:
             self._times.mark_complete(candidate.name)
-            if candidate.doubts:
+            # The first look after a change shows whether a file was emptied; few can be watched for it.
+            if candidate.doubts or len(candidate.data_files) == 1:
                 self._watch.expect_change(self.root / name for name in candidate.data_files)
+        again = [name for name, one in self._tracker.files.items() if one.touched and not one.patched]
+        self._watch.expect_change(self.root / name for name in again)
         return [self._pointers.with_moved_pointers(candidate) for candidate in found.complete]
 
     @property
@@ -215,7 +218,8 @@ class Detector:
             frozenset(name for name, file in files.items() if file.lingered),
             {name: one for name, one in self._tracker.emptied.items() if name in files},
             frozenset(name for name, file in files.items() if self.places.has_file(name, file.identity)),
-            self.places.former_names({name: file.identity.inode for name, file in files.items()}),
+            written_at=self.places.former_names({name: one.identity.inode for name, one in files.items()}),
+            patched=frozenset(name for name, file in files.items() if file.patched),
         )
 
     def _track_places(self, files: Mapping[str, FileIdentity], present: Mapping[str, Candidate]) -> None:

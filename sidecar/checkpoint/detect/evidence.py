@@ -10,9 +10,11 @@ from podferry.sidecar.checkpoint.detect.candidate import Candidate
 from podferry.sidecar.checkpoint.detect.change_times import ChangeTimes
 from podferry.sidecar.checkpoint.detect.format_checks import check_format, missing_shards
 from podferry.sidecar.checkpoint.detect.formats.file_holes import hole_bytes
+from podferry.sidecar.checkpoint.detect.formats.zip_checksums import has_checksums
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
 NO_END = "its format does not show whether it is complete"
+OF_TWO_SAVES = "it was overwritten in place, and its format does not show whether all of it is new"
 MAY_LACK_MEMBERS = "its format does not show whether members are missing"
 
 
@@ -59,6 +61,8 @@ class Seen:
         lingered: Files that had their size a while before they were closed.
         emptied: What its files held before they were cut off, to be written again.
         in_place: The files that were written at their names.
+        overwritten: Files with the inode of an earlier save, that were not seen to be emptied.
+        patched: Files that were changed at their full size, without having been emptied.
         written_at: The other name at which each of its files was written, for those with one.
     """
 
@@ -71,6 +75,8 @@ class Seen:
     emptied: Mapping[str, FileIdentity] = field(default_factory=dict)
     in_place: frozenset[str] = frozenset()
     written_at: Mapping[str, str] = field(default_factory=dict)
+    overwritten: frozenset[str] = frozenset()
+    patched: frozenset[str] = frozenset()
 
 
 def gather(
@@ -97,6 +103,8 @@ def gather(
         members[name] = frozenset(verdict.members)
         if not verdict.conclusive:
             unproven[name] = MAY_LACK_MEMBERS if verdict.members else NO_END
+        elif name in seen.overwritten and _may_be_of_two_saves(root / name, patched=name in seen.patched):
+            unproven[name] = OF_TWO_SAVES
     if missing := missing_shards(root, [name for name, _ in candidate.files], whole=whole):
         return Evidence(missing)
     return Evidence(
@@ -108,6 +116,12 @@ def gather(
         unclosed=frozenset(unproven.keys() - seen.closed),
         lingered=frozenset(unproven.keys() & seen.lingered),
     )
+
+
+def _may_be_of_two_saves(path: Path, *, patched: bool) -> bool:
+    """Whether a file that was overwritten in place may have old bytes: only checksums show that."""
+    proven = has_checksums(path)
+    return patched if proven is None else not proven
 
 
 def _hole_bytes(path: Path) -> int:

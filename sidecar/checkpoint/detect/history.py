@@ -98,6 +98,10 @@ class SaveHistory:
         others = [one for one in saves if not one.candidate.is_version_of(save.candidate)]
         saves[:] = [*others[-MAX_SAVES + 1 :], save]
 
+    def of_name(self, name: str) -> list[Save]:
+        """The saves of a name, oldest first."""
+        return [save for save in self._saves.get(series_of(name), []) if save.candidate.name == name]
+
     def is_known(self, name: str) -> bool:
         """Whether checkpoints have this name: one was accepted under it, or a sure one of its series."""
         saves = self._saves.get(series_of(name), [])
@@ -134,6 +138,16 @@ def written_files(candidate: Candidate, earlier: Iterable[Save]) -> frozenset[st
     same = baseline_of(save for save in earlier if save.candidate.name == candidate.name)
     known = dict(same.candidate.files) if same is not None else {}
     return frozenset(name for name, identity in candidate.data_files.items() if known.get(name) != identity)
+
+
+def overwritten_files(
+    candidate: Candidate, same_name: Iterable[Save], emptied: Mapping[str, FileIdentity]
+) -> frozenset[str]:
+    """The files with the inode of an earlier save and other bytes that were not seen to be emptied."""
+    known = {(name, one.inode): one for save in same_name for name, one in save.candidate.files}
+    files = candidate.data_files.items()
+    before = {name: known.get((name, identity.inode), identity) for name, identity in files}
+    return frozenset(name for name, now in files if before[name] not in {now, emptied.get(name)})
 
 
 def missing_names(candidate: Candidate, other: Candidate) -> list[str]:

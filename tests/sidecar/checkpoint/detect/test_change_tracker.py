@@ -31,7 +31,31 @@ def test_a_close_holds_until_the_next_change():
     tracker.update({"w": A}, set(), 2.0)
     assert tracker.files["w"] == TrackedFile(A, 1.0, closed=True)
     tracker.update({"w": B}, set(), 3.0)
-    assert tracker.files["w"] == TrackedFile(B, 3.0, closed=False)
+    assert tracker.files["w"] == TrackedFile(B, 3.0, closed=False, touched=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "patched"),
+    [
+        ([(10, False), (10, False)], True),
+        ([(10, False), (10, True)], True),  # with its last change, it is closed
+        ([(10, True)], False),
+        ([(10, False)], False),  # it may have been emptied, and be whole by now
+        ([(10, True), (10, False)], False),
+        ([(4, False), (10, False), (10, True)], False),
+        ([(10, False), (10, False), (10, True), (4, False), (10, True)], False),
+        ([(10, False), (10, False), (10, True), (10, True)], False),
+    ],
+)
+def test_a_file_that_is_changed_twice_at_its_full_size_was_not_emptied(changes, patched):
+    tracker = ChangeTracker()
+    tracker.update({"w": A}, {"w"}, 1.0)
+    for number, (size, closed) in enumerate(changes, 2):
+        now = FileIdentity(1, size, 100 + number)
+        tracker.update({"w": now}, {"w"} if closed else set(), float(number))
+    assert tracker.files["w"].patched == patched
+    tracker.update({"w": now}, {"w"}, 9.0)  # a close reported late changes nothing
+    assert tracker.files["w"].patched == patched
 
 
 FULL, CUT = FileIdentity(1, 1000, 1), FileIdentity(1, 10, 2)

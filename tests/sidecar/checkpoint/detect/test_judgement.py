@@ -15,6 +15,8 @@ from tests.support.detector_bench import LONG, SHORT, WHOLE, Bench, replace, sav
 
 HDF5 = next(Path(__file__).parents[3].joinpath("data", "formats").glob("*.h5"))
 
+ARCHIVE = HDF5.with_name("state.pt")
+
 
 async def test_a_whole_file_that_is_not_named_like_a_part_is_sure_at_once(bench):
     assert await save(bench, "ckpt-1.pkl") == ["ckpt-1"]
@@ -330,3 +332,51 @@ async def test_more_pickles_in_a_later_save_prove_none_with_fewer(one_life, paus
     await save(one_life, "step-4.pkl", data=large + small, pause=LONG)
     assert (one_life.doubts["step-3"], one_life.doubts["step-4"]) == ({"fewer"}, set())
     assert "step-3" not in one_life.proven
+
+
+def archive_of(number):
+    """A torch archive of two tensors that are all of one number; of the same size for each."""
+    with zipfile.ZipFile(ARCHIVE) as source, zipfile.ZipFile(data := io.BytesIO(), "w") as archive:
+        for one in source.infolist():
+            content = source.read(one)
+            archive.writestr(
+                one.filename, bytes([number]) * len(content) if "/data/" in one.filename else content
+            )
+    return data.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("emptied", "cut", "doubts"), [(False, True, {"unproven"}), (False, False, set()), (True, False, set())]
+)
+async def test_an_archive_that_was_overwritten_in_place_may_be_of_two_saves(one_life, emptied, cut, doubts):
+    old, new = archive_of(1), archive_of(2)
+    assert await save(one_life, "last.pt", data=old) == ["last"]
+    if emptied:
+        one_life.write("last.pt", b"")
+        await one_life.scan()
+    with (one_life.root / "last.pt").open("r+b") as file:
+        file.write(new[: len(new) // 2] if cut else new)
+    await one_life.scan("last.pt")
+    assert await one_life.scan(after=LONG) == ["last"]
+    assert one_life.doubts["last"] == doubts
+
+
+def safetensors_of(number):
+    header = b'{"w":{"dtype":"U8","shape":[9000],"data_offsets":[0,9000]}}'
+    return len(header).to_bytes(8, "little") + header + bytes([number]) * 9000
+
+
+@pytest.mark.parametrize("mode", ["r+b", "wb"])
+async def test_a_file_that_was_changed_at_its_full_size_may_be_of_two_saves(one_life, mode):
+    """Its format shows where it ends, and not which of its bytes are new."""
+    path = one_life.root / "last.safetensors"
+    assert await save(one_life, path.name, data=safetensors_of(1)) == ["last"]
+    with path.open(mode) as file:
+        for piece in (slice(0, 3000), slice(3000, 6000), slice(6000, None)):
+            file.write(safetensors_of(2)[piece])
+            file.flush()
+            os.utime(path)
+            await one_life.scan()
+    await one_life.scan(path.name)
+    assert await one_life.scan(after=LONG) == ["last"]
+    assert one_life.doubts["last"] == ({"unproven"} if mode == "r+b" else set())
