@@ -39,8 +39,8 @@ def pytest_collection_modifyitems(items):
 def no_threads(monkeypatch):
     """Forked judges have none: what an agent does in a thread happens at once."""
 
-    async def at_once(function, *arguments):
-        return function(*arguments)
+    async def at_once(function, *arguments, **named):
+        return function(*arguments, **named)
 
     monkeypatch.setattr(asyncio, "to_thread", at_once)
 
