@@ -15,6 +15,7 @@ UNFINISHED_NAMES: Mapping[str, str] = {
     "*.part": "download and copy tools",
     "*.incomplete": "huggingface_hub",
     "*.orbax-checkpoint-tmp*": "Orbax renames the directory at the end",
+    "tmp-checkpoint-*": "Hugging Face's Trainer (transformers 4.36 to 4.38): the directory before its rename",
     "*.__lock": "tensorstore, used by Orbax: a file before its rename",
     "*.tempstate*": "TensorFlow's Saver: a bundle before its rename",
     ".tmp*": "Rust's tempfile: safetensors' temporary file in the same directory (0.8.0 writes .tmpqowx2b)",

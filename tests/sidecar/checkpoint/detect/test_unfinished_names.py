@@ -8,6 +8,7 @@ EXAMPLES = {
     "*.tmp": ["last.pt.tmp", "step/.metadata.tmp"],
     "*.tmp.*": ["last.tmp.a1b2", "step/last.tmp.pt"],
     "*.tmp" + "[0-9a-f]" * 32: [f"checkpoint.tmp{'0a' * 16}", f"export-1/saved_model.pb.tmp{'f9' * 16}"],
+    "tmp-checkpoint-*": ["tmp-checkpoint-500/model.safetensors", "run/tmp-checkpoint-500/trainer_state.json"],
     "*.__lock": ["5/manifest.ocdbt.__lock"],
     "*.partial": ["last.partial", "step/last.pt.partial"],
     "*.part": ["last.part", "step/last.pt.part"],
