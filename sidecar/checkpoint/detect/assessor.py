@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from podferry.contract.destination.commit import Doubt, DoubtKind
+from podferry.contract.destination.series import series_of
 from podferry.contract.errors import Problem
 from podferry.sidecar.checkpoint.detect.candidate import (
     Candidate,
@@ -24,9 +25,10 @@ from podferry.sidecar.checkpoint.detect.former_names import (
 )
 from podferry.sidecar.checkpoint.detect.history import Save, SaveHistory, overwritten_files, written_files
 from podferry.sidecar.checkpoint.detect.judgement import SETTLED_BY_SUCCESS, judge
-from podferry.sidecar.checkpoint.detect.later_save import proves
+from podferry.sidecar.checkpoint.detect.later_save import follows, patience, proves
 from podferry.sidecar.checkpoint.detect.missing_files import is_proven_by_framework
 from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
+from podferry.sidecar.checkpoint.detect.trainer_processes import TrainerProcesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +39,14 @@ class TrainerContext:
         gang: Other pods have the other parts of each checkpoint, and this one is not the coordinator's.
         whole: No other pod has a part of any checkpoint.
         one_life: The trainer cannot restart while this agent lives.
+        processes: Those of the trainer, which show whether it has; None if they are not known.
         open_files: Says which files are open for writing; None if nobody asks.
     """
 
     gang: bool = False
     whole: bool = False
     one_life: bool = False
+    processes: TrainerProcesses | None = None
     open_files: OpenFiles | None = None
 
 
@@ -65,7 +69,7 @@ class Assessor:
     def __init__(self, root: Path, context: TrainerContext) -> None:
         self.proven: list[Candidate] = []
         self.times = ChangeTimes()
-        self._root, self._one_life = root, context.one_life
+        self._root, self._one_life, self._processes = root, context.one_life, context.processes
         self._gang, self._whole = context.gang, context.whole
         self._history, self._open_files = SaveHistory(), context.open_files
         self._continued: set[Version] = set()
@@ -89,6 +93,11 @@ class Assessor:
         if self._continued:
             self._continued &= {save.candidate.version for save in self._history}
 
+    def look_at_processes(self) -> None:
+        """Look which processes of the trainer live, if a later save may have to prove an earlier one."""
+        if self._processes is not None and any(not save.is_sure for save in self._history):
+            self._processes.look()
+
     def saw(self, candidate: Candidate) -> None:
         """It is in the directory now: earlier versions of its name were not the end of their save.
 
@@ -108,30 +117,31 @@ class Assessor:
         return Problem(f"{candidate.name} is not complete", reason) if reason is not None else None
 
     async def judge(
-        self, candidate: Candidate, seen: Seen, *, marked: bool = False, may_prove: bool = True
+        self, candidate: Candidate, seen: Seen, *, marked: bool = False, rested: float = float("inf")
     ) -> Save:
         """A complete candidate as a save, with its doubts.
 
-        Earlier saves that it proves are settled first. If the trainer may have restarted, it may prove them
-        only after the long pause: it could be the beginning of a save itself.
+        Earlier saves are settled first: those that saves before this one prove, as it has begun, and those
+        that it proves itself. It may be the beginning of a save: it proves others if it is sure without them,
+        or has rested.
 
         Args:
             candidate: One that is not incomplete.
             seen: What the watch has seen of it.
             marked: The trainer marked it: it is sure.
-            may_prove: It has been quiet for the long pause.
+            rested: Seconds since its last change; 0 before the long pause is over.
         """
-        seen = without_moves_of_checkpoints(seen, candidate, self._history.is_known)
-        same_name = self._history.of_name(candidate.name)
-        seen = replace(seen, overwritten=overwritten_files(candidate, same_name, seen.emptied))
         evidence = await self._gather(candidate, seen)
-        earlier = self._history.earlier(candidate)
-        for save in self._provable(candidate, earlier):
-            one_life = self._is_of_one_life(save)
-            may = may_prove or one_life
-            emptied, members = seen.emptied, evidence.members
-            if may and proves(candidate, save, one_life=one_life, emptied=emptied, members=members):
-                self._prove(save)
+        for later in self._history.earlier(candidate):
+            if follows(candidate, later, seen.emptied) and self._has_ended(later, candidate):
+                self._prove_all(self._proven_by(later))
+        alone = self._compare(candidate, seen, evidence, marked=marked)
+        proven = self._proven_by(alone)
+        self._prove_all(save for save in proven if alone.is_sure or _has_rested(rested, candidate, save))
+        return self._compare(candidate, seen, evidence, marked=marked)
+
+    def _compare(self, candidate: Candidate, seen: Seen, evidence: Evidence, *, marked: bool) -> Save:
+        """A candidate as a save, compared with those before it as they are now."""
         earlier = self._history.earlier(candidate)
         framework = is_proven_by_framework(candidate.name, candidate.data_files)
         judged = judge(candidate, evidence, earlier, framework=framework)
@@ -142,7 +152,45 @@ class Assessor:
         doubts = () if marked else judged + left_out
         written, unproven = written_files(candidate, earlier), frozenset(evidence.unproven)
         judged_one = replace(candidate, doubts=doubts)
-        return Save(judged_one, written, unproven, evidence.members, evidence.may_change)
+        return Save(judged_one, written, unproven, evidence.members, evidence.may_change, seen.emptied)
+
+    async def look_again(
+        self,
+        present: Mapping[str, Candidate],
+        rested: Callable[[Candidate], float],
+        seen: Callable[[Candidate], Seen],
+    ) -> float:
+        """Judge the accepted, doubtful saves again that have rested for long enough to prove others by now.
+
+        Returns:
+            Seconds until the next one has; infinite if none waits.
+        """
+        left = float("inf")
+        for save in self._history.doubtful():
+            candidate = present.get(save.candidate.name)
+            if candidate is None or not candidate.is_version_of(save.candidate):
+                continue
+            waits = [patience(candidate, one) for one in self._proven_by(save)]
+            now = rested(candidate)
+            left = min([left, *(wait - now for wait in waits if wait > now)])
+            due = any(now >= wait for wait in waits)
+            if due and (await self.judge(candidate, seen(candidate), rested=now)).is_sure:
+                self._prove(save)
+        return left
+
+    def _proven_by(self, later: Save) -> list[Save]:
+        """The doubtful saves before a later one that it proves, if it is complete."""
+        found = self._provable(later.candidate, self._history.earlier(later.candidate))
+        return [save for save in found if self._is_proof(later, save)]
+
+    def _is_proof(self, later: Save, save: Save) -> bool:
+        one_life = self._is_one_life(save)
+        return proves(later.candidate, save, one_life=one_life, emptied=later.emptied, members=later.members)
+
+    def _is_one_life(self, save: Save) -> bool:
+        """Whether its trainer has not restarted since: an earlier run may have left it torn."""
+        known = self._processes is not None and self._processes.all_older_than(save.candidate.changed_ns)
+        return known or (self._one_life and self.times.is_new(save.candidate.changed_ns))
 
     def _provable(self, candidate: Candidate, earlier: Iterable[Save]) -> Iterator[Save]:
         """The doubtful saves, newest first, but for those that their trainer continued afterwards.
@@ -150,9 +198,13 @@ class Assessor:
         A part of step 1, committed while the trainer paused, is not proven by the same part of step 2.
         """
         for save in earlier:
-            own = save.candidate.name == candidate.name
-            if not save.is_sure and (self._was_watched(save) if own else self._was_the_end(save)):
+            if not save.is_sure and self._has_ended(save, candidate):
                 yield save
+
+    def _has_ended(self, save: Save, later: Candidate) -> bool:
+        """Whether nothing was seen to continue a save before a later one, which may replace it."""
+        own = save.candidate.name == later.name
+        return self._was_watched(save) if own else self._was_the_end(save)
 
     def _was_watched(self, save: Save) -> bool:
         """Whether this worker has watched its files since: what was not there at first, nobody has."""
@@ -162,13 +214,20 @@ class Assessor:
         """Whether its trainer is known not to have continued it."""
         return self._was_watched(save) and save.candidate.version not in self._continued
 
-    def _is_of_one_life(self, save: Save) -> bool:
-        """Whether the trainer cannot have restarted since: an earlier run may have left the save torn."""
-        return self._one_life and self.times.is_new(save.candidate.changed_ns)
+    async def proofs(
+        self, candidate: Candidate, seen: Seen, waiting: Sequence[Save], *, marked: bool
+    ) -> list[Save]:
+        """The doubtful saves, not accepted yet, that a later candidate proves.
 
-    def is_proof(self, candidate: Candidate, save: Save) -> bool:
-        """Whether a later candidate proves a doubtful save that is not accepted yet."""
-        return self._is_of_one_life(save) and proves(candidate, save, one_life=True)
+        It is sure by itself, or it has begun after another one of them that does. Such ones prove accepted
+        saves, too, which are settled.
+        """
+        alone = self._compare(candidate, seen, await self._gather(candidate, seen), marked=marked)
+        before = [one for one in waiting if _is_next(candidate, one, seen)]
+        for one in before:
+            self._prove_all(self._proven_by(one))
+        later = [*before, alone] if alone.is_sure else before
+        return [save for save in waiting if any(self._is_proof(one, save) for one in later)]
 
     def accept(self, save: Save) -> None:
         """Remember a save that is held from now on."""
@@ -193,12 +252,19 @@ class Assessor:
             if is_marked(save.candidate):
                 self._prove(save)
 
+    def _prove_all(self, saves: Iterable[Save]) -> None:
+        for save in saves:
+            self._prove(save)
+
     def _prove(self, save: Save) -> None:
         for one in (save, *twins(save, self._history)):
             self._history.settle(one)
             self.proven.append(one.candidate)
 
     async def _gather(self, candidate: Candidate, seen: Seen) -> Evidence:
+        seen = without_moves_of_checkpoints(seen, candidate, self._history.is_known)
+        same_name = self._history.of_name(candidate.name)
+        seen = replace(seen, overwritten=overwritten_files(candidate, same_name, seen.emptied))
         found = await asyncio.to_thread(gather, self._root, candidate, self.times, seen, whole=self._whole)
         found = await asyncio.to_thread(self._with_open_files, candidate, found)
         if found.renamed and found.open:
@@ -214,3 +280,13 @@ class Assessor:
         opened = frozenset(paths[path] for path, is_open in answers.items() if is_open)
         shut = frozenset(paths[path] for path, is_open in answers.items() if is_open is False)
         return replace(found, open=opened, unclosed=found.unclosed - shut)
+
+
+def _has_rested(rested: float, candidate: Candidate, save: Save) -> bool:
+    return rested > 0 and rested >= patience(candidate, save)
+
+
+def _is_next(candidate: Candidate, save: Save, seen: Seen) -> bool:
+    """Whether a candidate is a later save of the same series."""
+    same = series_of(candidate.name) == series_of(save.candidate.name)
+    return same and follows(candidate, save, seen.emptied)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 from podferry.contract.errors import Problem
@@ -129,14 +130,17 @@ class Detector:
         self._marks.keep(present.keys())
         await asyncio.to_thread(self._pointers.update, self._tracker.files, present, None if final else now)
         self._assessor.begin(settled.values(), present)
+        await asyncio.to_thread(self._assessor.look_at_processes)
         new = [one for one in present.values() if not one.is_subset_of(settled.get(one.name))]
-        found = self._new_pass(now, final=final)
+        rested = partial(self._rested, now, succeeded=succeeded)
+        found = self._new_pass(now, rested, final=final)
         for candidate in sorted(new, key=lambda one: one.changed_ns):
             await found.examine(candidate)
         waiting = [candidate for candidate, long in found.pausing if long]
         accepted = {candidate.name for candidate in found.complete}
         self._starvation.update(waiting, present.keys() - accepted, now)
         left = [self._ready_at(candidate, long=long) - now for candidate, long in found.pausing]
+        left.append(await self._assessor.look_again(present, rested, self._seen))
         self._due_seconds = min([IDLE_SECONDS, *left])
         self._assessor.settle_marked(self._marks.is_marked)
         if succeeded:
@@ -196,7 +200,7 @@ class Detector:
         self.wake()
         return Marked(candidate.name)
 
-    def _new_pass(self, now: float, *, final: bool) -> ScanPass:
+    def _new_pass(self, now: float, rested: Callable[[Candidate], float], *, final: bool) -> ScanPass:
         def is_quiet(candidate: Candidate, long: bool) -> bool:
             return final or self._ready_at(candidate, long=long) <= now
 
@@ -204,7 +208,8 @@ class Detector:
             return self._starvation.starves(candidate, now)
 
         only_marked = self._completion is Completion.MARKED
-        return ScanPass(self._assessor, is_quiet, self._seen, self._marks.is_marked, starves, only_marked)
+        marks = self._marks.is_marked
+        return ScanPass(self._assessor, is_quiet, self._seen, marks, rested, starves, only_marked)
 
     def _seen(self, candidate: Candidate) -> Seen:
         files = {name: self._tracker.files[name] for name, _ in candidate.files}
@@ -246,6 +251,14 @@ class Detector:
                 self._shrunk_at.pop(name, None)
             elif known.keys() - dict(present[name].files).keys():
                 self._shrunk_at[name] = now
+
+    def _rested(self, now: float, candidate: Candidate, *, succeeded: bool) -> float:
+        """Seconds without a change, 0 before the long pause is over; a failure at the end replaces none."""
+        if succeeded:
+            return float("inf")
+        pause = self._settings.quiet_seconds_no_close
+        rested = now - self._ready_at(candidate, long=True) + pause
+        return rested if rested >= pause else 0.0
 
     def _ready_at(self, candidate: Candidate, *, long: bool) -> float:
         """When all files will have been unchanged for long enough; unclosed ones need the long pause."""

@@ -6,7 +6,7 @@ A series is all checkpoints whose names differ only in digits: `step-100`, `step
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from podferry.contract.destination.series import by_series, series_of, without_counterpart
@@ -34,6 +34,7 @@ class Save:
         unproven: The names of the files whose own format does not prove that they are complete.
         members: What is known about the members of each archive, by file name; empty if unknown.
         may_change: Unproven files that somebody may have been filling still.
+        emptied: What its files held before they were cut off, to be written again.
     """
 
     candidate: Candidate
@@ -41,6 +42,7 @@ class Save:
     unproven: frozenset[str]
     members: Members
     may_change: frozenset[str]
+    emptied: Mapping[str, FileIdentity] = field(default_factory=dict)
 
     @property
     def is_sure(self) -> bool:

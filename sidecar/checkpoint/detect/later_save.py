@@ -1,6 +1,8 @@
 """Decides whether a later save proves an earlier, doubtful one. Pure.
 
-A trainer that writes step 200 has finished step 100.
+A trainer that writes step 200 has finished step 100, unless it was killed there and has restarted, or saves
+asynchronously: then both may be halves that look alike. So step 200 must be complete itself: it is sure
+without step 100, it has rested for as long as training took between the two, or step 300 has begun.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from podferry.sidecar.checkpoint.detect.history import (
 )
 from podferry.sidecar.runtime.file_identity import FileIdentity
 
+MAX_PATIENCE_SECONDS = 60.0
+"""For the rest of a save that looks like the doubtful one before it."""
 NONE_EMPTIED: Mapping[str, FileIdentity] = MappingProxyType({})
 """No file was seen to be cut off."""
 UNKNOWN_MEMBERS: Members = MappingProxyType({})
@@ -52,8 +56,7 @@ def proves(
     if kinds & {DoubtKind.OPEN, DoubtKind.LEFT_OUT} or (DoubtKind.MIXED in kinds and not one_life):
         return False
     known = dict(earlier.files)
-    began = min((one.mtime_ns for one in _newly_written(candidate, earlier)), default=0)
-    if began < earlier.changed_ns or missing_names(earlier, candidate):
+    if _began_ns(candidate, earlier) < earlier.changed_ns or missing_names(earlier, candidate):
         return False
     fewer = DoubtKind.FEWER in kinds and _may_have_more_pickles(candidate, save, members)
     if fewer or (not one_life and missing_names(candidate, earlier)):
@@ -72,6 +75,27 @@ def _may_have_more_pickles(candidate: Candidate, save: Save, members: Members) -
     pairs = twin_names(save.candidate, candidate)
     counts = ((pickle_count(save.members, one), pickle_count(members, twin)) for one, twin in pairs)
     return any(count and not 0 < later <= count for count, later in counts)
+
+
+def patience(candidate: Candidate, save: Save) -> float:
+    """Seconds that a later save must rest before it proves one that it looks like.
+
+    A save that pauses between two of its files pauses for less than the training between two saves.
+    """
+    between = (_began_ns(candidate, save.candidate) - save.candidate.changed_ns) / 1e9
+    return min(max(between, 0.0), MAX_PATIENCE_SECONDS)
+
+
+def follows(candidate: Candidate, save: Save, emptied: Mapping[str, FileIdentity] = NONE_EMPTIED) -> bool:
+    """Whether a later save, complete or not, began after another one, and is not the rest of it."""
+    earlier = save.candidate
+    if candidate.name == earlier.name and not _replaces(candidate, save, set(), emptied):
+        return False
+    return _began_ns(candidate, earlier) >= earlier.changed_ns
+
+
+def _began_ns(candidate: Candidate, earlier: Candidate) -> int:
+    return min((one.mtime_ns for one in _newly_written(candidate, earlier)), default=0)
 
 
 def _newly_written(candidate: Candidate, earlier: Candidate) -> Iterator[FileIdentity]:

@@ -43,6 +43,7 @@ class ScanPass:
         is_quiet: Whether a candidate has been unchanged for the short pause or, if True, for the long one.
         seen: What the watch has seen of a candidate.
         is_marked: Whether the trainer marked exactly this version.
+        rested: Seconds that a candidate has been unchanged; 0 before its long pause is over.
         starves: Whether a candidate is written again and again before its long pause is over.
         only_marked: Nothing else is accepted.
         complete: What is accepted, with its doubts.
@@ -54,6 +55,7 @@ class ScanPass:
     is_quiet: Callable[[Candidate, bool], bool]
     seen: Callable[[Candidate], Seen]
     is_marked: Callable[[Candidate], bool]
+    rested: Callable[[Candidate], float]
     starves: Callable[[Candidate], bool]
     only_marked: bool
     complete: list[Candidate] = field(default_factory=list)
@@ -91,7 +93,8 @@ class ScanPass:
         """Accept what is sure, and what is doubtful after the long pause, or if it would never have one."""
         name, marked = candidate.name, self.is_marked(candidate)
         long = marked or self.is_quiet(candidate, True)
-        save = await self.assessor.judge(candidate, self.seen(candidate), marked=marked, may_prove=long)
+        rested = self.rested(candidate)
+        save = await self.assessor.judge(candidate, self.seen(candidate), marked=marked, rested=rested)
         if not save.is_sure and not long and not self.starves(candidate):
             self.pausing.append((candidate, True))
             self._wait(_Waiting(candidate, Problem(f"{name} is still being written"), save))
@@ -108,20 +111,24 @@ class ScanPass:
     async def _accept_waiting(self, later: Candidate) -> None:
         """Accept the older ones that a later save proves, without the rest of their pause, in their order.
 
-        What waited only for these is judged again, now with them before it.
+        The others are judged again, now with these before them.
         """
-        proven = [one for one in self._waiting if one.save and self.assessor.is_proof(later, one.save)]
-        if not proven or proven[0] is not self._waiting[0]:
+        saves, marked = [one.save for one in self._waiting if one.save], self.is_marked(later)
+        if not saves:
+            return
+        settled = len(self.assessor.proven)
+        found = await self.assessor.proofs(later, self.seen(later), saves, marked=marked)
+        proven = [one for one in self._waiting if one.save in found]
+        first = bool(proven) and proven[0] is self._waiting[0]
+        if not first and len(self.assessor.proven) == settled:
             return
         waiting, self._waiting = self._waiting, []
         for one in waiting:
             del self.not_ready[one.candidate.name]
-            if one.save is None:
-                await self._judge(one.candidate)
-            elif one in proven and not self._waiting:
+            if one.save is not None and one in proven and not self._waiting:
                 self._accept(one.save.settled())
             else:
-                self._wait(one)
+                await self._judge(one.candidate)
 
     def _accept(self, save: Save) -> None:
         self.assessor.accept(save)

@@ -12,6 +12,7 @@ import structlog
 
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Problem, Refused
+from podferry.contract.http_api import CHECKPOINTS_VARIABLE
 from podferry.contract.spec import CheckpointSpec
 from podferry.contract.status import CheckpointStatus, RestoredStatus
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
@@ -26,6 +27,7 @@ from podferry.sidecar.checkpoint.commit.rival_watch import announce
 from podferry.sidecar.checkpoint.detect.assessor import TrainerContext
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
+from podferry.sidecar.checkpoint.detect.trainer_processes import TrainerProcesses
 from podferry.sidecar.checkpoint.detect.watcher import Watch, open_watch
 from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
@@ -216,9 +218,11 @@ class CheckpointJob:
         # DCP's coordinator is the first rank: it alone has the files that are written last.
         several = self._identity.world > 1 or self._spec.read_only
         gang = several and self._identity.rank != 0
-        # In a pod the kubelet restarts a trainer without a word to the agent.
-        one_life = not self._config.in_pod
-        context = TrainerContext(gang, not several, one_life, OpenFiles(sees_writers=one_life))
+        # The kubelet, and a launcher under `podferry run`, restart a trainer without a word to the agent.
+        local, program = not self._config.in_pod, self._config.program
+        processes = TrainerProcesses(f"{CHECKPOINTS_VARIABLE}={self._root}") if local else None
+        one_life = local and program is not None and program.in_python
+        context = TrainerContext(gang, not several, one_life, processes, OpenFiles(sees_writers=local))
         complete = self._spec.complete
         return Detector(self._root, self._watch, tuning.checkpoint, completion=complete, context=context)
 

@@ -66,7 +66,7 @@ async def test_a_later_save_proves_the_one_before_under_both_names(one_life):
     await one_life.scan("prev.raw")
     await one_life.scan(after=LONG)
     assert one_life.doubts == {"last": {"unproven"}, "prev": {"unproven"}}
-    await save(one_life, "last.raw", data=bytes(SIZE))
+    await save(one_life, "last.raw", data=bytes(SIZE), pause=LONG)
     assert one_life.doubts["last"] == set()
     assert sorted(one_life.proven) == ["last", "prev"]
 

@@ -8,7 +8,8 @@ import shutil
 
 import pytest
 
-from tests.support.detector_bench import LONG, WHOLE, replace, save
+from podferry.sidecar.checkpoint.detect.trainer_processes import TrainerProcesses
+from tests.support.detector_bench import LONG, SHORT, WHOLE, Bench, replace, save
 
 
 async def rewrite(bench, name, mode, first, rest):
@@ -73,7 +74,7 @@ async def test_a_directory_of_which_a_part_was_new_is_not_proven_once_all_of_it_
     """The trainer paused between two files of its second save, and then wrote the third."""
     both = ("last/model.pkl", "last/optimizer.pkl")
     await save(one_life, *both, pause=LONG)
-    await save(one_life, *both, data=pickle.dumps([2] * 20))
+    await save(one_life, *both, data=pickle.dumps([2] * 20), pause=LONG)
     await save(one_life, both[0], data=pickle.dumps([3] * 30), pause=LONG)
     assert one_life.doubts["last"] == {"mixed"}
     one_life.proven.clear()
@@ -188,3 +189,60 @@ async def test_a_companion_that_comes_only_now_and_then_delays_one_save(kind, re
     assert site.doubts["epoch_4"] == {"fewer"}
     await save(site, "epoch_5.pkl", pause=LONG)
     assert (site.proven[-1], site.doubts["epoch_5"]) == ("epoch_4", set())
+
+
+@pytest.mark.parametrize("kind", ["bench", "one_life"])
+async def test_two_halves_that_look_alike_do_not_prove_each_other_at_the_end(kind, request):
+    """A trainer that was killed in its first save, restarted, and was killed at the same place."""
+    site = request.getfixturevalue(kind)
+    await save(site, "step-10/model.raw", pause=LONG)
+    await save(site, "step-17/model.raw")
+    assert await site.scan(after=SHORT, final=True) == ["step-17"]
+    assert (site.proven, site.doubts["step-17"]) == ([], {"unproven"})
+
+
+@pytest.mark.parametrize("kind", ["bench", "one_life"])
+async def test_a_save_that_looks_like_the_one_before_must_rest_as_long_as_training_between_them(
+    kind, request
+):
+    """Asynchronous savers that overlap: each writes its optimizer 14 s after its model."""
+    site = request.getfixturevalue(kind)
+    await save(site, "step-100/model.raw", pause=LONG)
+    site.write("step-200/model.raw", WHOLE)
+    later = (site.root / "step-100/model.raw").stat().st_mtime_ns + 8 * 10**9
+    os.utime(site.root / "step-200/model.raw", ns=(later, later))
+    await site.scan("step-200/model.raw")
+    assert await site.scan(after=LONG) == ["step-200"]
+    assert (site.proven, site.doubts["step-200"]) == ([], {"unproven"})
+    await site.scan(after=8 - LONG)
+    assert site.proven == ["step-100", "step-200"]
+
+
+async def test_a_save_proves_the_one_before_once_the_next_begins(bench):
+    await save(bench, "step-1/model.raw", pause=LONG)
+    for step in (2, 3):
+        await save(bench, f"step-{step}/model.raw")
+    assert bench.proven == ["step-1"]
+    assert bench.doubts == {"step-1": {"unproven"}, "step-2": set(), "step-3": set()}
+
+
+class Processes(TrainerProcesses):
+    """Those of a trainer that has restarted, or has not."""
+
+    def __init__(self, *, restarted):
+        super().__init__("A=1")
+        self._restarted = restarted
+
+    def all_older_than(self, at_ns):
+        return at_ns > 0 and not self._restarted
+
+
+@pytest.mark.parametrize(("restarted", "proven"), [(False, ["step-1"]), (True, [])])
+async def test_a_save_of_another_size_proves_the_one_before_if_the_trainer_has_not_restarted(
+    tmp_path, restarted, proven
+):
+    """Else the one before may lack what the killed trainer had buffered."""
+    bench = Bench(tmp_path, processes=Processes(restarted=restarted))
+    await save(bench, "step-1.raw", data=b"1" * 9000, pause=LONG)
+    await save(bench, "step-2.raw", data=b"2" * 9100, pause=LONG)
+    assert bench.proven == proven

@@ -30,15 +30,17 @@ async def test_an_incomplete_one_holds_back_nothing(tmp_path):
 
 async def test_what_waited_for_a_save_that_is_proven_is_accepted_before_newer_ones(tmp_path):
     bench = Bench(tmp_path, one_life=True)
-    names = [f"{name}_{number}.pkl" for number in (1, 2) for name in ("actor", "critic", "best_replay")]
+    names = [f"{name}_{number}.pkl" for number in (1, 2, 3) for name in ("actor", "critic", "best_replay")]
     for name in names[:3]:
         bench.write(name, WHOLE)
     await bench.scan(*names[:3])
-    assert await bench.scan(after=3) == []
-    for name in names[3:]:
-        bench.write(name, WHOLE)
-    await bench.scan(*names[3:])
-    assert await bench.scan(after=1) == ["actor_1", "best_replay_1", "actor_2", "best_replay_2"]
+    assert await bench.scan(after=1) == []
+    for later in (names[3:6], names[6:]):
+        for name in later:
+            bench.write(name, WHOLE)
+        await bench.scan(*later)
+        found = await bench.scan(after=1)
+    assert found == [f"{name}_{number}" for number in (1, 2, 3) for name in ("actor", "best_replay")]
 
 
 async def test_a_proof_lets_none_overtake_an_older_one_that_still_waits(tmp_path):
@@ -47,6 +49,8 @@ async def test_a_proof_lets_none_overtake_an_older_one_that_still_waits(tmp_path
     bench.write("step-1.raw")
     await bench.scan("weights/a.raw", "step-1.raw")
     bench.write("step-2.raw")
-    await bench.scan("step-2.raw", after=2)
+    await bench.scan("step-2.raw", after=1)
+    bench.write("step-3.raw")
+    await bench.scan("step-3.raw", after=1)
     assert await bench.scan(after=1) == []
-    assert await bench.scan(after=2) == ["weights", "step-1", "step-2"]
+    assert await bench.scan(after=2) == ["weights", "step-1", "step-2", "step-3"]

@@ -30,10 +30,9 @@ async def test_the_next_save_confirms_the_one_before(rig):
         rig.write("step-2/a.pkl", WHOLE)
         rig.write("step-2/b.pkl", WHOLE)
         await rig.until(lambda: len(rig.store.commits()) == 2 and confirmations(rig))
-        await rig.until(lambda: not pipeline._status.durable[0].doubts)
+        await rig.until(lambda: not any(one.doubts for one in pipeline._status.durable))
         assert (await pipeline.flush(PATIENCE)).durable
-    assert rig.store.commits()[1].doubts == ()
-    assert len(confirmations(rig)) == 1
+    assert confirmations(rig)
 
 
 async def test_a_successful_end_confirms_the_last(rig):

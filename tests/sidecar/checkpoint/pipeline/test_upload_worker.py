@@ -168,7 +168,7 @@ async def test_a_removal_that_is_cut_off_leaves_complete_commits(rig, slow_remov
         rig.write("step-1.bin", b"1" * BIG)
         assert (await pipeline.flush(PATIENCE)).durable
         rig.write("step-2.bin", b"2" * BIG)
-        assert (await pipeline.flush(PATIENCE, final=True)).durable
+        assert (await pipeline.flush(PATIENCE, final=True, succeeded=True)).durable
     assert steps(rig) == [1, 2]
     slow_removal.set()
     assert (await rig.restored())[0] == "step-2"
