@@ -17,7 +17,7 @@ class TrackedFile:
 
     Attributes:
         identity: Inode, size, mtime.
-        since: When this identity was first seen, by a monotonic clock in seconds.
+        since: When this identity was first seen, or first closed, by a monotonic clock in seconds.
         closed: Whether it was closed after writing, or moved in, with this identity.
         moved: Whether it was moved in with this identity.
         lingered: It already had this identity a while before its close, or may have had: it may have been
@@ -123,10 +123,11 @@ class ChangeTracker:
         self, name: str, identity: FileIdentity, now: float, *, closed: bool, moved: bool
     ) -> TrackedFile:
         previous = self.files.get(name)
-        # A second close without a visible change counts too: the write may fall within one clock tick.
-        if previous is None or previous.identity != identity or closed:
-            known = previous is not None and previous.identity == identity
-            lingered = known and previous is not None and _lingers(previous, now)
+        same = previous is not None and previous.identity == identity
+        if previous is not None and same and previous.closed and (previous.moved or not moved):
+            return previous  # it was closed already: a program that only opens it again changes nothing
+        if previous is None or not same or closed:
+            lingered = same and previous is not None and _lingers(previous, now)
             unseen = previous is None and identity.mtime_ns <= self.watched_ns
             patched = previous is not None and _patched(previous, identity)
             touched = previous is not None and not closed and _touched(previous, identity)

@@ -21,7 +21,7 @@ from podferry.sidecar.checkpoint.detect.evidence import Seen
 from podferry.sidecar.checkpoint.detect.move_tracker import MoveTracker
 from podferry.sidecar.checkpoint.detect.pointer_tracker import PointerTracker
 from podferry.sidecar.checkpoint.detect.scan_pass import ScanPass
-from podferry.sidecar.checkpoint.detect.starvation import STARVED_PAUSES, Starvation
+from podferry.sidecar.checkpoint.detect.starvation import STARVED_PAUSES, HeldUp, Starvation
 from podferry.sidecar.checkpoint.detect.watcher import Watch
 from podferry.sidecar.checkpoint.detect.written_places import WrittenPlaces, look
 from podferry.sidecar.config.tuning import CheckpointSettings
@@ -81,6 +81,7 @@ class Detector:
         self._moves, self.places = MoveTracker(), WrittenPlaces()
         self._times, self._marks = WriteTimes(), CompletionMarks()
         self._starvation = Starvation(STARVED_PAUSES * settings.quiet_seconds_no_close)
+        self._held_up = HeldUp(STARVED_PAUSES * settings.quiet_seconds_no_close)
         self._due_seconds = IDLE_SECONDS
 
     def watch_from(self, now_ns: int) -> None:
@@ -139,6 +140,7 @@ class Detector:
         waiting = [candidate for candidate, long in found.pausing if long]
         accepted = {candidate.name for candidate in found.complete}
         self._starvation.update(waiting, present.keys() - accepted, now)
+        self._held_up.update(found.held_up, now)
         left = [self._ready_at(candidate, long=long) - now for candidate, long in found.pausing]
         left.append(await self._assessor.look_again(present, rested, self._seen))
         self._due_seconds = min([IDLE_SECONDS, *left])
@@ -208,8 +210,12 @@ class Detector:
             return self._starvation.starves(candidate, now)
 
         only_marked = self._completion is Completion.MARKED
-        marks = self._marks.is_marked
-        return ScanPass(self._assessor, is_quiet, self._seen, marks, rested, starves, only_marked)
+
+        def is_overdue(candidate: Candidate) -> bool:
+            return self._held_up.is_overdue(candidate, now)
+
+        marks, rules = self._marks.is_marked, (starves, is_overdue)
+        return ScanPass(self._assessor, is_quiet, self._seen, marks, rested, *rules, only_marked)
 
     def _seen(self, candidate: Candidate) -> Seen:
         files = {name: self._tracker.files[name] for name, _ in candidate.files}

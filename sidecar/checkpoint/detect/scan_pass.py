@@ -2,7 +2,7 @@
 
 No checkpoint overtakes an older one that only has to stay quiet for longer: commits follow the order of the
 last changes, so that the newest commit is never followed by an older one. What waited for an older one is
-accepted in the same pass as that one: in the next pass it would follow newer ones.
+accepted in the same pass as that one: in the next pass it would follow newer ones. But none waits for ever.
 """
 
 from __future__ import annotations
@@ -45,10 +45,12 @@ class ScanPass:
         is_marked: Whether the trainer marked exactly this version.
         rested: Seconds that a candidate has been unchanged; 0 before its long pause is over.
         starves: Whether a candidate is written again and again before its long pause is over.
+        is_overdue: Whether a candidate has waited for older ones for too long.
         only_marked: Nothing else is accepted.
         complete: What is accepted, with its doubts.
         not_ready: Why the others are not accepted, by name.
         pausing: Those that need only stay quiet; True for the long pause.
+        held_up: Those that need only wait for an older one, and have not changed since.
     """
 
     assessor: Assessor
@@ -57,10 +59,12 @@ class ScanPass:
     is_marked: Callable[[Candidate], bool]
     rested: Callable[[Candidate], float]
     starves: Callable[[Candidate], bool]
+    is_overdue: Callable[[Candidate], bool]
     only_marked: bool
     complete: list[Candidate] = field(default_factory=list)
     not_ready: dict[str, Problem] = field(default_factory=dict)
     pausing: list[tuple[Candidate, bool]] = field(default_factory=list)
+    held_up: list[Candidate] = field(default_factory=list)
     _active: Candidate | None = None
     _waiting: list[_Waiting] = field(default_factory=list)
 
@@ -86,6 +90,8 @@ class ScanPass:
             self.pausing.append((candidate, False))
             return Problem(f"{name} is still being written")
         if self._active is not None:
+            self.held_up.append(candidate)
+        if self._active is not None and not self.is_overdue(candidate):
             return Problem(f"{name} waits for {self._active.name}, which is older")
         return None
 
@@ -98,7 +104,8 @@ class ScanPass:
         if not save.is_sure and not long and not self.starves(candidate):
             self.pausing.append((candidate, True))
             self._wait(_Waiting(candidate, Problem(f"{name} is still being written"), save))
-        elif self._waiting:
+        elif self._waiting and not self.is_overdue(candidate):
+            self.held_up.append(candidate)
             older = self._waiting[0].candidate.name
             self._wait(_Waiting(candidate, Problem(f"{name} waits for {older}, which is older")))
         else:

@@ -58,6 +58,16 @@ def test_a_file_that_is_changed_twice_at_its_full_size_was_not_emptied(changes, 
     assert tracker.files["w"].patched == patched
 
 
+def test_a_second_close_without_a_change_is_no_change():
+    """A lock that is opened for append again and again would never be quiet."""
+    tracker = ChangeTracker()
+    tracker.update({"w": A}, {"w"}, 1.0)
+    tracker.update({"w": A}, {"w"}, 2.0)
+    assert tracker.files["w"] == TrackedFile(A, 1.0, closed=True)
+    tracker.update({"w": A}, {"w"}, 3.0, moved={"w"})
+    assert tracker.files["w"] == TrackedFile(A, 3.0, closed=True, moved=True)
+
+
 FULL, CUT = FileIdentity(1, 1000, 1), FileIdentity(1, 10, 2)
 
 

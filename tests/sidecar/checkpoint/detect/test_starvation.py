@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from podferry.sidecar.checkpoint.detect.candidate import Candidate
-from podferry.sidecar.checkpoint.detect.starvation import Starvation
+from podferry.sidecar.checkpoint.detect.starvation import HeldUp, Starvation
 from podferry.sidecar.runtime.file_identity import FileIdentity
-from tests.support.detector_bench import SETTINGS, Bench
+from tests.support.detector_bench import SETTINGS, WHOLE, Bench
 
 
 def version(model: int, optimizer: int | None = None) -> Candidate:
@@ -48,3 +50,28 @@ async def test_saves_that_follow_each_other_quickly_are_committed(tmp_path) -> N
         commits += await bench.scan(after=2.0)
     assert commits == ["last"] * 2
     assert bench.doubts["last"] == {"unproven"}
+
+
+def test_what_is_held_up_for_long_enough_is_overdue_until_it_changes() -> None:
+    held = HeldUp(15.0)
+    held.update([version(1)], 100.0)
+    assert not held.is_overdue(version(1), 114.0)
+    assert held.is_overdue(version(1), 115.0)
+    assert not held.is_overdue(version(2), 115.0)
+    held.update([], 116.0)
+    assert not held.is_overdue(version(1), 131.0)
+
+
+async def test_a_file_that_never_rests_holds_no_checkpoint_up_for_ever(tmp_path) -> None:
+    """Its modification time is set back with each write, so it stays the older one."""
+    bench = Bench(tmp_path)
+    bench.write("ckpt-1.pkl", WHOLE)
+    bench.write("study.lock", b"1")
+    await bench.scan("ckpt-1.pkl")
+    commits = []
+    for number in range(50):
+        (tmp_path / "study.lock").write_bytes(b"1" * (number + 1))
+        os.utime(tmp_path / "study.lock", ns=(0, 0))
+        commits.append(await bench.scan("study.lock", after=0.4))
+    assert ["ckpt-1"] not in commits[:38]
+    assert ["ckpt-1"] in commits[38:]
