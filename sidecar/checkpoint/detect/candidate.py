@@ -24,7 +24,7 @@ from podferry.contract.destination.kind import Kind, kind_of, kind_of_file
 from podferry.contract.destination.series import without_shards
 from podferry.contract.file_names import name_problem, quoted
 from podferry.sidecar.checkpoint.detect.change_tracker import TrackedFile
-from podferry.sidecar.checkpoint.detect.flat_groups import group_stems, has_numbered_suffix
+from podferry.sidecar.checkpoint.detect.flat_groups import GROWING, group_stems, has_numbered_suffix
 from podferry.sidecar.checkpoint.detect.missing_files import missing_files
 from podferry.sidecar.checkpoint.detect.pointer_files import find_checkpoint_name, is_pointer
 from podferry.sidecar.checkpoint.detect.unfinished_names import (
@@ -97,15 +97,16 @@ def candidate_name(name: str) -> str:
     """The checkpoint that a file belongs to, by its name relative to the checkpoint directory.
 
     `model-00001-of-00002.safetensors` and `model.safetensors.index.json` belong to `model`, and
-    `step-200-rank0.pt` to `step-200`.
+    `step-200-rank0.pt` to `step-200`. A log keeps its whole name: it grows all the time, and what shares its
+    stem would never be quiet.
     """
     top, slash, _ = name.partition("/")
-    if slash or has_numbered_suffix(top):
+    if slash or has_numbered_suffix(top) or Path(top).suffix in GROWING:
         return top
     stem = Path(top).stem
     if index := INDEX_STEM.fullmatch(stem):
         return index["stem"]
-    # `model-rank0.log`, which grows all the time, must not keep `model.pt` from being complete.
+    # `model-rank0.json`, which may be of another time, must not keep `model.pt` from being complete.
     return stem if kind_of_file(top) is Kind.RECORD else without_shards(stem)
 
 

@@ -44,9 +44,12 @@ def of(name: str, **mtimes: int) -> Candidate:
         ("checkpoint-01-of-10.pt", "checkpoint-01-of-10"),
         ("lambdarank_5.pt", "lambdarank_5"),
         ("rank_5.pt", "rank_5"),
-        ("model-rank0.log", "model-rank0"),
+        ("model-rank0.log", "model-rank0.log"),
         ("node_100.pt", "node_100"),
         ("step-200-gpu1.pt", "step-200-gpu1"),
+        ("exp1.bin", "exp1"),
+        ("exp1.log", "exp1.log"),
+        ("exp1/train.log", "exp1"),
     ],
 )
 def test_a_candidate_is_named_after_its_directory_or_stem(name, candidate):
@@ -58,6 +61,15 @@ def test_unfinished_names_at_the_top_belong_to_no_candidate():
     assert {name: [file for file, _ in held.files] for name, held in found.items()} == {
         "a": ["a.pdopt", "a.pdparams"],
         "b": ["b/c"],
+    }
+
+
+def test_a_log_belongs_to_no_checkpoint_that_shares_its_stem():
+    """It grows all the time, so the checkpoint would never be quiet."""
+    found = candidates(seen("exp1.log", "exp1.bin", "exp1.json"))
+    assert {name: [file for file, _ in held.files] for name, held in found.items()} == {
+        "exp1": ["exp1.bin", "exp1.json"],
+        "exp1.log": ["exp1.log"],
     }
 
 

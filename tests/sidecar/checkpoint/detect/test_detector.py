@@ -225,7 +225,7 @@ async def test_a_directory_that_was_created_in_place_stays_so_while_it_is_empty(
         os.utime(path, ns=(0, 0))  # as after a rename
     (tmp_path / "log.csv").write_bytes(b"1")  # changes the directory above, as a rename does
     found = await detector.scan({}, {"step-1/model.raw", "log.csv"}, final=True)
-    assert {one.name: bool(one.doubts) for one in found} == {"step-1": True, "log": True}
+    assert {one.name: bool(one.doubts) for one in found} == {"step-1": True, "log.csv": True}
     watch.close()
 
 

@@ -25,7 +25,7 @@ def groups(*names):
         (["model.onnx", "model.onnx.data"], ["model"]),
         (["best.pt", "last.pt"], ["best", "last"]),
         (["epoch=1-step=2.ckpt", "last.ckpt"], ["epoch=1-step=2", "last"]),
-        (["model.pt", "train.log"], ["model", "train"]),
+        (["model.pt", "train.log"], ["model", "train.log"]),
         (["model/a.bin", "optimizer.pt"], ["model", "optimizer"]),
         (["ckpt.100", "ckpt.200"], ["ckpt.100", "ckpt.200"]),
         (["model.txt.snapshot_iter_10"], ["model.txt.snapshot_iter_10"]),

@@ -98,6 +98,6 @@ def test_what_changed_since_the_scan_is_not_evicted(tmp_path, change):
 
 def test_metrics_push_no_state_out():
     present = {**PRESENT, **candidates({f"m{one}.csv": FileIdentity(1, BIG, 1) for one in (1, 2)})}
-    plots = [msgspec.structs.replace(one, kind=Kind.RECORD) for one in committed("m1", "m2")]
+    plots = [msgspec.structs.replace(one, kind=Kind.RECORD) for one in committed("m1.csv", "m2.csv")]
     durable = [*committed("a", "b"), *plots]
-    assert [found.name for found in evictable(durable, present, 1, "-")] == ["a", "m1"]
+    assert [found.name for found in evictable(durable, present, 1, "-")] == ["a", "m1.csv"]
