@@ -65,12 +65,18 @@ class ContentRecheck:
         self._final_until: float | None = None
         self._looked = False
         self._sent_at_the_end: set[str] = set()
+        self._asked_while_sent: set[str] = set()
         self._wake = asyncio.Event()
 
     def look_at_the_end(self, flush_seconds: float) -> None:
         """Nothing is written any more: the next scan has all durable versions read, once."""
         if self._final_until is None:
             self._final_until = self._monotonic() + min(flush_seconds * FINAL_SHARE, FINAL_SECONDS)
+
+    def ask(self) -> None:
+        """Someone waits for durability: ask which files are open, now and after each upload that runs."""
+        self.suspects.ask()
+        self._asked_while_sent = {version.name for version in self._queue.versions()}
 
     async def after_scan(self, closed: set[str], settled: Mapping[str, Candidate]) -> None:
         """Add what is suspect; `closed` and `settled` are what the scan was given."""
@@ -96,6 +102,9 @@ class ContentRecheck:
     def release(self, version: CheckpointVersion) -> None:
         """Release the hold of a version whose content is at the destination."""
         name, suspect = version.name, self.suspects.release(version.hold)
+        if name in self._asked_while_sent:
+            self._asked_while_sent.remove(name)
+            suspect |= self.suspects.open_now(version.candidate)
         if suspect:
             self._waiting[name] = Reading(suspect)
         elif name in self._sent_at_the_end:

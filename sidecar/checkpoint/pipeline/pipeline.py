@@ -144,6 +144,7 @@ class CheckpointPipeline:
         """
         self._tracker.final |= final
         self._succeeded = self._succeeded or succeeded
+        self._recheck.ask()
         if final:
             self._recheck.look_at_the_end(seconds)
         if ending and not self._queue.newest_first:

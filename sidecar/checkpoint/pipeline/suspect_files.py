@@ -45,6 +45,7 @@ class SuspectFiles:
         self._root, self._open_files = root, open_files
         self._ask_seconds, self._monotonic = ask_seconds, monotonic
         self._ask_at = float("-inf")
+        self._requested = self._answered = 0
         self._closed: set[NamedFile] = set()
         self._changed: dict[NamedFile, int] = {}
         self._linked: dict[NamedFile, int] = {}
@@ -87,13 +88,30 @@ class SuspectFiles:
         return suspect
 
     def _find_open(self, files: set[NamedFile]) -> set[NamedFile]:
-        if self._open_files is None or not files or self._monotonic() < self._ask_at:
+        requested = self._requested
+        is_due = requested != self._answered or self._monotonic() >= self._ask_at
+        if self._open_files is None or not files or not is_due:
             return set()
-        answers = self._open_files.look(self._root / file for file, _ in files)
         before = self._open & files
-        self._open = {one for one in files if answers[self._root / one[0]]}
+        self._open = self._open_among(self._open_files, files)
+        self._answered = requested
         self.pause(self._ask_seconds)
         return before | self._open
+
+    def _open_among(self, open_files: OpenFiles, files: set[NamedFile]) -> set[NamedFile]:
+        answers = open_files.look(self._root / file for file, _ in files)
+        return {one for one in files if answers[self._root / one[0]]}
+
+    def ask(self) -> None:
+        """Ask for open files at the next look, whatever the pause: someone waits for the answer."""
+        self._requested += 1
+
+    def open_now(self, candidate: Candidate) -> frozenset[str]:
+        """Its files that are open for writing, or may be."""
+        if self._open_files is None:
+            return frozenset()
+        found = self._open_among(self._open_files, set(candidate.data_files.items()))
+        return frozenset(file for file, _ in found)
 
     def pause(self, seconds: float) -> None:
         """Do not ask for open files before: what stays open would be read all the time."""

@@ -237,3 +237,43 @@ async def test_an_unreadable_file_stops_nothing(rig, monkeypatch):
 
 def refuse(path, *args, **options):
     raise PermissionError(13, "Permission denied", str(path))
+
+
+async def test_a_flush_asks_at_once_for_files_that_are_still_mapped(rig):
+    """What was written through the mapping before the call is durable after it."""
+    rig.settings = msgspec.structs.replace(rig.settings, rescan_seconds=PATIENCE)
+    rig.open_files = OpenFiles(sees_writers=True)
+    async with rig.running() as pipeline:
+        path = rig.write(NAME, ONE)
+        with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+            for number in range(3):
+                mapped[:] = b"%d" % number * len(ONE)  # only the first one touches the times
+                assert (await pipeline.flush(PATIENCE)).durable
+                assert contents(rig)[-1] == mapped[:]
+
+
+async def test_a_flush_during_an_upload_asks_once_it_is_done(rig, monkeypatch):
+    rig.settings = msgspec.structs.replace(rig.settings, rescan_seconds=PATIENCE)
+    rig.open_files = OpenFiles(sees_writers=True)
+    sent, go_on, send = asyncio.Event(), asyncio.Event(), Uploader.send
+
+    async def slow(*args):
+        result = await send(*args)
+        sent.set()
+        await go_on.wait()
+        return result
+
+    async with rig.running() as pipeline:
+        rig.write("before.bin", ONE)
+        assert (await pipeline.flush(PATIENCE)).durable
+        monkeypatch.setattr(Uploader, "send", slow)
+        path = rig.write(NAME, ONE)
+        with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+            mapped[:] = b"0" * len(ONE)  # later writes touch no time
+            await sent.wait()
+            mapped[:] = TWO
+            flush = asyncio.create_task(pipeline.flush(PATIENCE))
+            await rig.until(lambda: pipeline._tracker.finished_scan == 2)
+            go_on.set()
+            assert (await flush).durable
+            assert rig.store.bytes_of(rig.store.commits()[-1])[NAME] == TWO
