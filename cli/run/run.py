@@ -13,7 +13,7 @@ from podferry.cli.options.log_options import apply_verbosity, verbosity_options
 from podferry.cli.options.named_options import CREATED, DATASET_OPTIONS, dataset_options, group_by_dataset
 from podferry.cli.options.param_types import SECONDS
 from podferry.cli.run.executable import exec_problem, start, start_problem
-from podferry.cli.run.signals import Interrupted, RunSignals
+from podferry.cli.run.signals import NOTICE_SECONDS, Interrupted, RunSignals
 from podferry.contract.errors import PermanentError, Problem, Unavailable
 from podferry.contract.exit_codes import EXIT_DOUBTFUL, EXIT_FAILED, EXIT_NEVER, EXIT_NOT_DURABLE
 from podferry.contract.http_api import (
@@ -24,6 +24,7 @@ from podferry.contract.http_api import (
     Gate,
 )
 from podferry.contract.suggest import did_you_mean
+from podferry.sidecar.checkpoint.detect.trainer_processes import trainer_of
 from podferry.sidecar.control.doubt_report import doubt_report
 from podferry.sidecar.control.progress_bar import prefetch_bars
 from podferry.sidecar.control.restored_file import write_restored
@@ -31,6 +32,11 @@ from podferry.sidecar.launch.durability_wait import DurabilityWait, names_of, re
 from podferry.sidecar.launch.launch_options import LaunchOptions
 from podferry.sidecar.launch.local_agent import LocalAgent, launch
 from podferry.sidecar.runtime.messages import print_message, print_problems
+
+LEFT_BEHIND_SECONDS = 30.0
+"""For processes that outlive the command, such as savers in the background; services may live on."""
+POLL_SECONDS = 0.05
+"""Between two looks at them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +171,11 @@ def _run(command: tuple[str, ...], agent: LocalAgent, signals: RunSignals, optio
         print_problems(gate.problems)
         return EXIT_FAILED if gate.retryable else EXIT_NEVER
     print_message(gate.summary)
-    code = _train(command, _environment(gate, agent), agent, signals)
-    durability = _wait(agent, signals, options.durable_timeout, code)
+    environment = _environment(gate, agent)
+    code = _train(command, environment, agent, signals)
+    left = _left_behind(environment.get(CHECKPOINTS_VARIABLE), signals) if code == 0 else False
+    unclear = signals.ended_trainer or left
+    durability = _wait(agent, signals, options.durable_timeout, code, interrupted=unclear)
     return _conclude(code, durability, doubt_report(durability, agent.client))
 
 
@@ -198,9 +207,34 @@ def _train(
     return 128 - code if code < 0 else code
 
 
-def _wait(agent: LocalAgent, signals: RunSignals, limit: float, code: int) -> Durability:
+def _left_behind(checkpoints: str | None, signals: RunSignals) -> bool:
+    """Whether processes that the command has left behind still run after a while: they may save."""
+    if checkpoints is None or signals.ended_trainer:
+        return False
+    processes, began = trainer_of(checkpoints), time.monotonic()
+    said = False
+    while living := processes.look():
+        waited = time.monotonic() - began
+        if waited > LEFT_BEHIND_SECONDS:
+            return True
+        if waited > NOTICE_SECONDS and not said:
+            said = True
+            names = ", ".join(map(str, living))
+            print_message(
+                f"podferry: waiting up to {LEFT_BEHIND_SECONDS:.0f} s for process {names} of the command"
+            )
+        try:
+            signals.interruptible(lambda: time.sleep(POLL_SECONDS))
+        except Interrupted:
+            return True
+    return False
+
+
+def _wait(
+    agent: LocalAgent, signals: RunSignals, limit: float, code: int, *, interrupted: bool = False
+) -> Durability:
     """Wait for the last uploads: a signal ends the wait, another one the look after it."""
-    wait = DurabilityWait(agent, limit, code, signals.interruptible)
+    wait = DurabilityWait(agent, limit, code, signals.interruptible, interrupted=interrupted)
     try:
         return wait.run()
     except Interrupted:

@@ -45,7 +45,11 @@ class Interrupted(Exception):
 
 
 class RunSignals:
-    """Handles the signals of this process from now on, but those that it was started to ignore (nohup)."""
+    """Handles the signals of this process from now on, but those that it was started to ignore (nohup).
+
+    Attributes:
+        ended_trainer: A signal that asks for the end came while the trainer ran.
+    """
 
     def __init__(self) -> None:
         self.handled = [one for one in (*ENDING, *USER) if signal.getsignal(one) is not signal.SIG_IGN]
@@ -54,6 +58,7 @@ class RunSignals:
         self._pending: list[int] = []
         self._trainer: subprocess.Popen[bytes] | None = None
         self._interrupts = 0
+        self.ended_trainer = False
         self._last: tuple[int, float] = (0, 0.0)
         for number in self.handled:
             signal.signal(number, self._on_signal)
@@ -116,6 +121,7 @@ class RunSignals:
         trainer = self._trainer
         if trainer is None:
             return
+        self.ended_trainer |= number in ENDING
         if number != signal.SIGINT:
             if number != signal.SIGHUP or not self._hung_up():
                 trainer.send_signal(number)

@@ -169,7 +169,7 @@ class Agent:
         if self._pipeline is not None:
             flushes.append(
                 self._pipeline.flush(
-                    seconds, final=request.final, ending=request.ending, succeeded=request.exit_code == 0
+                    seconds, final=request.final, ending=request.ending, succeeded=request.succeeded
                 )
             )
         if self._jobs.outputs is not None and (request.final or request.ending):
@@ -222,7 +222,8 @@ class Agent:
     def clean_up(self) -> None:
         """Remove directories made for this agent alone, unless they contain files that are not durable."""
         directories = self._config.directories
-        kept = [] if self._durable else [directories.checkpoints, directories.holds]
+        writers = self._jobs.checkpoints is not None and self._jobs.checkpoints.has_writers()
+        kept = [] if self._durable and not writers else [directories.checkpoints, directories.holds]
         if not self._drained or (self._jobs.outputs is not None and self._jobs.outputs.incomplete):
             kept.append(directories.outputs)
         left = [
@@ -231,7 +232,8 @@ class Agent:
             if any(path is not None and path.is_relative_to(directory) for path in kept)
         ]
         if left:
-            log.warning("left in place: not everything is durable", directories=list(map(str, left)))
+            reason = "a process of the trainer still runs" if writers else "not everything is durable"
+            log.warning("left in place", reason=reason, directories=list(map(str, left)))
         # The run's own goes last, and only if nothing is left: an upload of what is left needs it.
         own = [directories.run.path] if directories.run is not None and not left else []
         for directory in (*directories.temporary, *own):

@@ -18,11 +18,18 @@ class FlushRequest:
         final: Nothing writes any more.
         ending: The pod is ending: the newest checkpoint goes first.
         exit_code: Of the trainer, if known.
+        interrupted: It proves no success: a signal has ended the trainer, or a process of it still runs.
     """
 
     final: bool = False
     ending: bool = False
     exit_code: int | None = None
+    interrupted: bool = False
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the trainer has written all that it meant to write."""
+        return self.exit_code == 0 and not self.interrupted
 
 
 Flush = Callable[[float, FlushRequest], Awaitable[Durability]]

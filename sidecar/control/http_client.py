@@ -53,7 +53,13 @@ class AgentClient:
         return gate
 
     def wait_durable(
-        self, timeout: float, *, final: bool = False, ending: bool = False, exit_code: int | None = None
+        self,
+        timeout: float,
+        *,
+        final: bool = False,
+        ending: bool = False,
+        exit_code: int | None = None,
+        interrupted: bool = False,
     ) -> Durability:
         """Wait until everything now in the checkpoint directory is durable, at most `timeout` seconds.
 
@@ -64,6 +70,7 @@ class AgentClient:
             final: Nothing writes any more: files need not be quiet for a while to count as complete.
             ending: The pod is ending: from now on, the newest checkpoint goes first.
             exit_code: Of the trainer, if known.
+            interrupted: The exit code proves no success.
 
         Raises:
             Unavailable: The agent does not answer.
@@ -73,6 +80,7 @@ class AgentClient:
             wait = max(min(deadline - time.monotonic(), http_api.MAX_WAIT_SECONDS), 0.0)
             query = {"wait": f"{wait:.3f}", "final": str(final).lower(), "ending": str(ending).lower()}
             query |= {} if exit_code is None else {"exit": str(exit_code)}
+            query |= {"interrupted": "true"} if interrupted else {}
             answer = self._request("POST", f"{http_api.DURABLE_PATH}?{urlencode(query)}", Durability, wait)
             if answer.durable or answer.hopeless or deadline - time.monotonic() < SHORTEST_SECONDS:
                 return answer

@@ -38,8 +38,8 @@ def _flush_request(request: Request) -> FlushRequest:
         code = None if exit_code is None else int(exit_code)
     except ValueError:
         raise BadRequestError("exit must be an exit code") from None
-    final, ending = (request.query.get(name) == "true" for name in ("final", "ending"))
-    return FlushRequest(final=final, ending=ending, exit_code=code)
+    flags = {name: request.query.get(name) == "true" for name in ("final", "ending", "interrupted")}
+    return FlushRequest(**flags, exit_code=code)
 
 
 class ApiServer:

@@ -39,6 +39,7 @@ class DurabilityWait:
         limit: Seconds.
         exit_code: Of the trainer; None if unknown.
         call: Calls a request to the agent; what it raises ends the wait.
+        interrupted: The exit code proves no success.
     """
 
     def __init__(
@@ -47,9 +48,12 @@ class DurabilityWait:
         limit: float,
         exit_code: int | None,
         call: Callable[[Request], Durability] = _call,
+        *,
+        interrupted: bool = False,
     ) -> None:
         self._agent, self._exit_code, self._call = agent, exit_code, call
         self._limit = max(limit, LOOK_SECONDS)
+        self._proof = {"interrupted": True} if interrupted else {}
 
     def run(self) -> Durability:
         """Wait; what is durable now."""
@@ -91,7 +95,7 @@ class DurabilityWait:
     def _ask(self, seconds: float, *, ending: bool = False) -> Durability:
         return self._call(
             lambda: self._agent.client.wait_durable(
-                seconds, final=True, ending=ending, exit_code=self._exit_code
+                seconds, final=True, ending=ending, exit_code=self._exit_code, **self._proof
             )
         )
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from podferry.contract.errors import FerryError, Problem, Refused
+from podferry.sidecar.checkpoint.detect.trainer_processes import trainer_of
 from podferry.sidecar.config.run_directory import RunDirectory
 from podferry.sidecar.launch.leftover_contents import (
     Leftover,
@@ -104,6 +105,10 @@ def left_by(run: RunDirectory) -> Problem | None:
     """What a run that has ended leaves that is not durable; what has no value is removed."""
     with suppress(FerryError, OSError):
         found = leftover_of_run(run.path, read_record(run.record))
+        if found.checkpoints and (living := trainer_of(found.checkpoints).look()):
+            who = f"process {', '.join(map(str, living))} of the command still runs"
+            remedy = f"Once it has ended, run `podferry leftovers upload {found.id}`"
+            return Problem(f"{found.checkpoints} is kept", who, remedy)
         if found.not_durable or found.problem:
             where = " and ".join(filter(None, (found.checkpoints, found.outputs)))
             remedy = f"Run `podferry leftovers upload {found.id}` to upload it"

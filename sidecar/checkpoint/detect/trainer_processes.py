@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from podferry.contract.http_api import CHECKPOINTS_VARIABLE
+
 PROC = Path("/proc")
 TICK_NS = 10**9 // os.sysconf("SC_CLK_TCK")
 MARGIN_NS = 10**8
@@ -35,14 +37,15 @@ class TrainerProcesses:
         self._newest_ns = 0
         self.alive: tuple[int, ...] = ()
 
-    def look(self) -> None:
-        """Look which processes live; `alive` are their numbers. The environment of each is read once."""
+    def look(self) -> tuple[int, ...]:
+        """Look which processes live; the numbers of those, `alive`. The environment of each is read once."""
         found = {one: self._known.get(one) for one in self._all()}
         self._known = {one: self._is_own(one[0]) if own is None else own for one, own in found.items()}
         own = [one for one, is_own in self._known.items() if is_own]
         self.alive = tuple(int(number) for number, _ in own)
         booted_ns = time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
         self._newest_ns = max([self._newest_ns, *(booted_ns + ticks * TICK_NS for _, ticks in own)])
+        return self.alive
 
     def all_older_than(self, at_ns: int) -> bool:
         """Whether some live, and none that was ever seen is younger than a time, in ns since the epoch."""
@@ -62,3 +65,8 @@ class TrainerProcesses:
         with suppress(OSError):
             return self._setting in (self._proc / number / "environ").read_bytes().split(b"\0")
         return False
+
+
+def trainer_of(checkpoints: Path | str) -> TrainerProcesses:
+    """The processes of the trainer that `podferry run` has given this checkpoint directory."""
+    return TrainerProcesses(f"{CHECKPOINTS_VARIABLE}={checkpoints}")

@@ -12,7 +12,6 @@ import structlog
 
 from podferry.contract.destination.commit import Commit
 from podferry.contract.errors import Problem, Refused
-from podferry.contract.http_api import CHECKPOINTS_VARIABLE
 from podferry.contract.spec import CheckpointSpec
 from podferry.contract.status import CheckpointStatus, RestoredStatus
 from podferry.sidecar.checkpoint.commit.agent_identity import AgentIdentity
@@ -27,7 +26,7 @@ from podferry.sidecar.checkpoint.commit.rival_watch import announce
 from podferry.sidecar.checkpoint.detect.assessor import TrainerContext
 from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
-from podferry.sidecar.checkpoint.detect.trainer_processes import TrainerProcesses
+from podferry.sidecar.checkpoint.detect.trainer_processes import trainer_of
 from podferry.sidecar.checkpoint.detect.watcher import Watch, open_watch
 from podferry.sidecar.checkpoint.gang.coordinator import GangCoordinator
 from podferry.sidecar.checkpoint.pipeline.dependencies import Dependencies
@@ -220,7 +219,7 @@ class CheckpointJob:
         gang = several and self._identity.rank != 0
         # The kubelet, and a launcher under `podferry run`, restart a trainer without a word to the agent.
         local, program = not self._config.in_pod, self._config.program
-        processes = TrainerProcesses(f"{CHECKPOINTS_VARIABLE}={self._root}") if local else None
+        processes = trainer_of(self._root) if local else None
         one_life = local and program is not None and program.in_python
         context = TrainerContext(gang, not several, one_life, processes, OpenFiles(sees_writers=local))
         complete = self._spec.complete
@@ -234,6 +233,10 @@ class CheckpointJob:
         protect = [self.restored.checkpoint] if self.restored is not None else []
         guard = self._provenance.guard(destination.committer.store)
         return Retention(destination.committer.reader, keep, protect, guard.is_foreign)
+
+    def has_writers(self) -> bool:
+        """Whether a process of a local run's trainer lives; in a pod that cannot be known."""
+        return not self._config.in_pod and bool(trainer_of(self._root).look())
 
     async def close(self) -> None:
         """Close the connections and the watch."""

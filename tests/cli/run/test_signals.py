@@ -113,7 +113,8 @@ def test_a_closed_terminal_ends_the_trainer_and_loses_nothing(
 ) -> None:
     save = (
         "import signal, time\n"
-        "def end(*_): f.write_bytes(b'1'); raise SystemExit(0)\n"
+        "t = f.with_name('saving.tmp')\n"
+        "def end(*_): t.write_bytes(b'1'); t.rename(f); raise SystemExit(0)\n"
         f"signal.signal(signal.SIGHUP, end); pathlib.Path({str(tmp_path / 'ready')!r}).touch()\n"
         "while True: time.sleep(0.05)\n"
     )
@@ -201,3 +202,46 @@ def test_a_signal_ends_the_wait_at_the_end(command: list[str], tmp_path: Path) -
         said = process.stderr.read()
     assert process.returncode == 74
     assert "not durable: epoch-1" in said
+
+
+HALF = """
+import signal, sys, time
+d = f.with_name('step-1')
+d.mkdir()
+(d / 'model.bin').write_bytes(b'1' * 9000)
+"""
+
+
+def test_exit_code_0_after_a_signal_proves_no_save(
+    training: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    """The handler ends the trainer between two files."""
+    wait = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); print('ready', flush=True); signal.pause()"
+    with subprocess.Popen(
+        training(SAVE + HALF + wait), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 76
+    assert newest(tmp_path)["doubts"]
+
+
+def test_a_saver_that_is_left_behind_is_waited_for(
+    training: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    save = SAVE + HALF + "time.sleep(3); (d / 'optimizer.bin').write_bytes(b'1' * 9000)"
+    code = (
+        "import subprocess, sys\n"
+        "subprocess.Popen([sys.executable, '-c', sys.argv[1]], start_new_session=True)\n"
+    )
+    done = subprocess.run(
+        [*training(code), save], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "waiting up to 30 s for process" in done.stderr
+    assert [file["name"] for file in newest(tmp_path)["files"]] == [
+        "step-1/model.bin",
+        "step-1/optimizer.bin",
+    ]

@@ -58,7 +58,8 @@ async def test_a_new_attempt_resumes_and_says_so(config: Callable[..., AgentConf
     async with running(config()) as agent:
         await settled(agent)
         for epoch in (1, 2):
-            (tmp_path / "checkpoints" / f"epoch-{epoch}.bin").write_bytes(b"weights %d" % epoch)
+            (tmp_path / "checkpoints" / "saving.tmp").write_bytes(b"weights %d" % epoch)
+            (tmp_path / "checkpoints" / "saving.tmp").rename(tmp_path / "checkpoints" / f"epoch-{epoch}.bin")
             await flush(agent)
     for folder in ("control", "stage", "checkpoints", "pins"):
         (tmp_path / folder).rename(tmp_path / f"old-{folder}")

@@ -28,11 +28,12 @@ async def test_wait_durable_polls_until_the_deadline(
         return Durability(durable=len(calls) == 3, pending=("x",))
 
     api.flush = flush
-    answer = await asyncio.to_thread(client.wait_durable, 60, final=True, ending=True, exit_code=3)
+    asked = {"final": True, "ending": True, "exit_code": 3, "interrupted": True}
+    answer = await asyncio.to_thread(client.wait_durable, 60, **asked)
     assert answer.durable
     assert len(calls) == 3
     assert all(0 < seconds <= 25 for seconds, _ in calls)
-    assert {request for _, request in calls} == {FlushRequest(final=True, ending=True, exit_code=3)}
+    assert {request for _, request in calls} == {FlushRequest(**asked)}
 
 
 async def test_the_rest_of_a_wait_is_no_request(

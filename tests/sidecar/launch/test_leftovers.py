@@ -4,6 +4,7 @@ import os
 import shutil
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +17,7 @@ from podferry.sidecar.launch import leftovers as module
 from podferry.sidecar.launch.leftovers import (
     claim,
     find_leftovers,
+    left_by,
     remove,
     remove_empty_records,
     supersede,
@@ -207,3 +209,15 @@ def test_a_run_that_was_just_made_is_no_leftover(monkeypatch):
     finally:
         run.remove()
     assert not Path(run.data).exists()
+
+
+@pytest.mark.parametrize("living", [(), (7, 8)])
+def test_nothing_is_removed_under_a_process_that_the_command_left_behind(left, places, monkeypatch, living):
+    monkeypatch.setattr(module, "trainer_of", lambda _: SimpleNamespace(look=lambda: living))
+    path = left("a", spec=SPEC, checkpoints=str(places / "memory" / f"podferry-{os.getuid()}-a" / "none"))
+    open_gate(path)
+    problem = left_by(RunDirectory(path))
+    assert path.exists() == bool(living)
+    assert (problem.measured if problem else "") == (
+        "process 7, 8 of the command still runs" if living else ""
+    )
