@@ -22,6 +22,7 @@ from podferry.sidecar.checkpoint.detect.detector import Detector
 from podferry.sidecar.checkpoint.pipeline.checkpoint_version import CheckpointVersion
 from podferry.sidecar.checkpoint.pipeline.detector_record import DetectorRecord
 from podferry.sidecar.checkpoint.pipeline.durability_tracker import DurabilityTracker
+from podferry.sidecar.checkpoint.pipeline.marked_content import MarkedContent
 from podferry.sidecar.checkpoint.pipeline.suspect_files import SuspectFiles
 from podferry.sidecar.checkpoint.pipeline.upload_queue import UploadQueue
 from podferry.sidecar.checkpoint.pipeline.version_registry import VersionRegistry
@@ -34,6 +35,8 @@ OPEN_SHARE = 20.0
 """A file that stays open is read again after this many times as long as reading took: 5 % of a core."""
 FINAL_SHARE, FINAL_SECONDS = 0.1, 10.0
 """The look at the end, at what is not suspect: this share of the flush's time, and at most these seconds."""
+MARK_SECONDS = 5.0
+"""At most, to read what is open for writing when it is marked: the trainer waits for the answer."""
 READ_BYTES = 4 * MIB
 
 
@@ -59,7 +62,8 @@ class ContentRecheck:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.suspects, self._detector, self._registry = suspects, detector, registry
-        self._record, self._queue, self._tracker, self._monotonic = record, queue, tracker, monotonic
+        self._queue, self._tracker, self._monotonic = queue, tracker, monotonic
+        self.marks = MarkedContent(detector, record, self._read_open)
         self._waiting: dict[str, Reading] = {}
         self._current: dict[str, Reading] = {}
         self._final_until: float | None = None
@@ -152,10 +156,18 @@ class ContentRecheck:
 
     def _forget(self, name: str) -> None:
         """The next scan finds a version that is not durable; a mark was for the content before."""
-        self._detector.marks.pop(name, None)
-        self._record.save_marks()
+        self.marks.forget(name)
         self._registry.forget_durable(name)
         self._detector.wake()
+
+    async def _read_open(self, candidate: Candidate) -> dict[str, str]:
+        """The fingerprints of those of its files that are open for writing: the trainer waits for it."""
+        until, found = self._monotonic() + MARK_SECONDS, dict[str, str]()
+        opened = await asyncio.to_thread(self.suspects.open_now, candidate)
+        for file in sorted(opened):
+            fingerprint = await self._fingerprint(file, candidate.data_files[file], until)
+            found |= {file: fingerprint} if fingerprint is not None else {}
+        return found
 
     async def _fingerprint(self, file: str, identity: FileIdentity, until: float) -> str | None:
         """XXH3-128; None without time, or if the file has changed visibly and a scan will find that."""

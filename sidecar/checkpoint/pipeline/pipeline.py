@@ -130,9 +130,7 @@ class CheckpointPipeline:
 
     async def mark(self, checkpoint: str) -> Marked:
         """The trainer says that a checkpoint is complete as it is now."""
-        answer = await self._detector.mark(checkpoint)
-        self._detector_record.save_marks()
-        return answer
+        return await self._recheck.marks.mark(checkpoint)
 
     async def flush(
         self, seconds: float, *, final: bool = False, ending: bool = False, succeeded: bool = False

@@ -91,13 +91,18 @@ class UploadWorker:
 
     async def _upload(self, version: CheckpointVersion) -> VersionState | None:
         """Make a version durable; returns the state in which it waits for its next try, None if for none."""
+        marks = self._recheck.marks
+        marked = marks.count(version.name)
         try:
             result = await self._dependencies.uploader.send(version.hold)
+            marks.check(version.candidate, result.files)
             self._registry.move(version, VersionState.SENT)
             await self._deliver(version, result)
         except (Changed, Superseded) as error:
             log.info("abandoned", name=version.name, reason=str(error))
             changed = isinstance(error, Changed)
+            if changed:
+                marks.void(version.candidate, marked)
             self._registry.move(version, VersionState.CHANGED if changed else VersionState.SUPERSEDED)
             await self.release(version)
             self._dependencies.detector.wake()
