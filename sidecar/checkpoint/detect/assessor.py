@@ -94,8 +94,8 @@ class Assessor:
             self._continued &= {save.candidate.version for save in self._history}
 
     def look_at_processes(self) -> None:
-        """Look which processes of the trainer live, if a later save may have to prove an earlier one."""
-        if self._processes is not None and any(not save.is_sure for save in self._history):
+        """Look which processes of the trainer live: one that has restarted may not live for long."""
+        if self._processes is not None:
             self._processes.look()
 
     def saw(self, candidate: Candidate) -> None:
@@ -160,20 +160,22 @@ class Assessor:
         rested: Callable[[Candidate], float],
         seen: Callable[[Candidate], Seen],
     ) -> float:
-        """Judge the accepted, doubtful saves again that have rested for long enough to prove others by now.
+        """Judge accepted, doubtful saves again that have rested for long enough to prove others by now.
+
+        And all others if this scan has proven any: a save after one of these may be sure now.
 
         Returns:
             Seconds until the next one has; infinite if none waits.
         """
-        left = float("inf")
-        for save in self._history.doubtful():
+        left, news = float("inf"), bool(self.proven)
+        for save in [one for one in self._history if not one.is_sure]:
             candidate = present.get(save.candidate.name)
             if candidate is None or not candidate.is_version_of(save.candidate):
                 continue
             waits = [patience(candidate, one) for one in self._proven_by(save)]
             now = rested(candidate)
             left = min([left, *(wait - now for wait in waits if wait > now)])
-            due = any(now >= wait for wait in waits)
+            due = news or any(now >= wait for wait in waits)
             if due and (await self.judge(candidate, seen(candidate), rested=now)).is_sure:
                 self._prove(save)
         return left

@@ -19,7 +19,7 @@ from podferry.contract.http_api import CHECKPOINTS_VARIABLE
 
 PROC = Path("/proc")
 TICK_NS = 10**9 // os.sysconf("SC_CLK_TCK")
-MARGIN_NS = 10**8
+MARGIN_NS = 2 * 10**7
 """Of the clocks: start times count in ticks, files' times in those of the kernel's timer."""
 
 
@@ -48,8 +48,8 @@ class TrainerProcesses:
         return self.alive
 
     def all_older_than(self, at_ns: int) -> bool:
-        """Whether some live, and none that was ever seen is younger than a time, in ns since the epoch."""
-        return bool(self.alive) and self._newest_ns + MARGIN_NS < at_ns
+        """Whether some were seen, and none of them is younger than a time, in ns since the epoch."""
+        return 0 < self._newest_ns < at_ns - MARGIN_NS
 
     def _all(self) -> Iterator[tuple[str, int]]:
         """Each process, but ended ones that wait for their parent, with its start in ticks since the boot."""

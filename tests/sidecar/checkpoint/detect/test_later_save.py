@@ -246,3 +246,15 @@ async def test_a_save_of_another_size_proves_the_one_before_if_the_trainer_has_n
     await save(bench, "step-1.raw", data=b"1" * 9000, pause=LONG)
     await save(bench, "step-2.raw", data=b"2" * 9100, pause=LONG)
     assert bench.proven == proven
+
+
+async def test_a_save_is_sure_once_the_one_before_is_even_if_it_was_accepted_already(bench):
+    """A trainer that was killed in its third save, before any of them had rested."""
+    both = ("model.pkl", "optimizer.pkl")
+    for step, names in ((1, both), (2, both), (3, both[:1])):
+        for name in names:
+            bench.write(f"step-{step}/{name}", WHOLE)
+        await bench.scan(*(f"step-{step}/{name}" for name in names))
+    assert await bench.scan(final=True) == ["step-1", "step-2", "step-3"]
+    assert sorted(bench.proven) == ["step-1", "step-2"]
+    assert bench.doubts["step-3"] >= {"fewer"}
