@@ -24,8 +24,10 @@ ANSWERS = "Confirm it if you know that it is complete: "
 
 
 def confidence_of(commit: Commit | None) -> str:
-    """The confidence of a commit for a table, `-` without a commit."""
-    return "-" if commit is None or commit.confidence is None else commit.confidence.value
+    """The confidence of a commit for a table, `-` without a commit; of a sure one also whether it is late."""
+    if commit is None or commit.confidence is None:
+        return "-"
+    return f"{commit.confidence.value}, late" if commit.late and commit.is_sure else commit.confidence.value
 
 
 def describe_doubt(doubt: Doubt) -> str:

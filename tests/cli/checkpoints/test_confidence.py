@@ -3,6 +3,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from podferry.cli import output
 from podferry.cli.checkpoints.confidence import (
@@ -11,7 +12,7 @@ from podferry.cli.checkpoints.confidence import (
     doubt_problem,
     read_confirmations,
 )
-from podferry.contract.destination.commit import Doubt, DoubtKind
+from podferry.contract.destination.commit import Confidence, Doubt, DoubtKind
 from podferry.contract.destination.confidence import Confirmer, confirmation_name
 from podferry.sidecar.checkpoint.commit.commit_reader import CommitReader
 from podferry.sidecar.checkpoint.commit.confirmation import confirm
@@ -42,6 +43,12 @@ def test_the_remedy_is_the_command(doubtful, destination):
     assert problem.measured == "unproven: nothing shows where its file ends"
     assert problem.remedy.endswith(f"podferry checkpoints confirm {destination.uri} {FIT} step-300")
     assert confidence_of(None) == "-"
+
+
+def test_a_late_commit_is_shown_as_such(doubtful):
+    late = replace(doubtful, late=True)
+    assert confidence_of(replace(late, confidence=Confidence.SURE, doubts=())) == "sure, late"
+    assert confidence_of(late) == "doubtful"
 
 
 def test_lists_have_a_column(podferry, destination, doubtful):
