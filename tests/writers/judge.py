@@ -24,6 +24,7 @@ from podferry.sidecar.config.tuning import CheckpointSettings
 SETTINGS = CheckpointSettings(quiet_seconds=1.0, quiet_seconds_no_close=5.0)
 STALL_SECONDS = (0.5, 0.6, 1.0, 1.4, 2.0, 3.0, 6.0, 15.5)
 """Steps of the clock while a program stops for half a minute."""
+ORDINALS = {1: "first", 2: "second"}
 END_SECONDS = 1.9
 """So long after its end, a complete checkpoint must be sure; it is scanned within the 2 s."""
 
@@ -34,8 +35,8 @@ class Findings:
 
     Attributes:
         torn: Incomplete checkpoints that were sure, each as `checkpoint: files`.
-        unsure: Saves that were complete and not sure in time, each with `first`, `later` or `followed`, and
-            why.
+        unsure: Saves that were complete and not sure in time, each with `first`, `second`, `later` or
+            `followed`, and why.
     """
 
     torn: list[str] = field(default_factory=list)
@@ -173,7 +174,7 @@ class Judge:
         """These are complete and must be sure by now."""
         for unit in units:
             if not any(unit.has(tree) for tree in self._sure):
-                found = kind or ("first" if unit.first else "later")
+                found = kind or ORDINALS.get(unit.count, "later")
                 self.findings.unsure.append((found, f"{unit.name}: {self._why()}"))
 
     def present(self, saves: Collection[int]) -> list[Unit]:

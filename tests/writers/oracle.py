@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -84,14 +84,14 @@ class Unit:
         name: What was announced.
         files: The required files by form, each with its bytes in every undisturbed run.
         form: The names of all of them without their digits.
-        first: No unit of an earlier save has the same form.
+        count: How many saves have had a unit of this form, with this one.
     """
 
     save: int
     name: str
     files: Mapping[str, tuple[bytes, ...]]
     form: str
-    first: bool
+    count: int
 
     def has(self, found: Tree) -> bool:
         """Whether the files with these bytes are among these, by form."""
@@ -109,7 +109,7 @@ class Oracle:
         self.units: list[Unit] = []
         self._all: list[dict[str, tuple[bytes, ...]]] = []
         self._known: set[str] = set()
-        known: set[str] = set()
+        counts = Counter[str]()
         for number, saves in enumerate(zip(*(run.saves for run in runs), strict=True)):
             every = _aligned([by_form(files) for _, files, _ in saves])
             self._all.append(every)
@@ -119,8 +119,8 @@ class Oracle:
                 form = re.sub(r"\d+", "#", " ".join(sorted(names)))
                 required = by_form({one: files[one] for one in names})
                 expected = {one: every[one] for one in required}
-                self.units.append(Unit(number, name, expected, form, form not in known))
-                known.add(form)
+                counts[form] += 1
+                self.units.append(Unit(number, name, expected, form, counts[form]))
 
     def is_complete(self, found: Tree) -> bool:
         """Whether files with these bytes are one complete checkpoint, or several of one save.

@@ -76,7 +76,7 @@ def test_random_names_only_have_to_be_there(recorded):
 
 def test_a_unit_is_the_first_of_its_kind_once(recorded):
     oracle = recorded([("1", {"step-1/a": b"1"}), ("2", {"step-2/a": b"1"})])
-    assert [unit.first for unit in oracle.units] == [True, False]
+    assert [unit.count for unit in oracle.units] == [1, 2]
 
 
 def test_runs_that_do_not_agree_are_refused(recorded):
