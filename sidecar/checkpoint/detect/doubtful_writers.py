@@ -13,8 +13,8 @@ from enum import StrEnum
 class Which(StrEnum):
     """Which saves stay doubtful: until the next one of the same kind, or a successful end of the trainer.
 
-    The next one has to be complete itself: if it looks like the first, it has rested, or a third has begun. Of
-    the last kind, the next one proves nothing.
+    The next one has to be complete itself: if it looks like the first, it has rested, or a third has begun.
+    Of the last kind, the next one proves nothing.
     """
 
     FIRST = "the first two"
