@@ -63,7 +63,13 @@ class CompletionMarks:
         """Whether exactly this version is marked: a changed or added file needs another mark."""
         return dict(self.files.get(candidate.name, ())) == candidate.data_files
 
-    def keep(self, names: Collection[str]) -> None:
-        """Drop the marks of all other checkpoints."""
-        for name in self.files.keys() - set(names):
-            del self.files[name]
+    def drop_missing(self, names: Collection[str], before: Mapping[str, Files]) -> None:
+        """Drop the marks of checkpoints that were not listed.
+
+        Args:
+            names: Of those that were.
+            before: The marks when the listing began: what was marked since may not be in it.
+        """
+        for name, files in before.items():
+            if name not in names and self.files.get(name) is files:
+                del self.files[name]

@@ -118,7 +118,7 @@ class Detector:
             In the order of their last change, oldest first. Each includes the pointers that named it, even if
             they have moved on: see `pointer_texts`.
         """
-        now, epoch = self._monotonic(), time.time()
+        now, epoch, marked = self._monotonic(), time.time(), dict(self._marks.files)
         scanned = await asyncio.to_thread(scan_directory, self.root)
         files, present = scanned.files, scanned.present
         self.links, self.left_out = scanned.links, scanned.left_out
@@ -128,7 +128,7 @@ class Detector:
         self._moves.update(present, closed, lambda name: (self.root / name).is_dir())
         self._track_shrinking(present, now)
         self._times.update({name: tuple(one.data_files.items()) for name, one in present.items()}, epoch)
-        self._marks.keep(present.keys())
+        self._marks.drop_missing(present.keys(), marked)
         await asyncio.to_thread(self._pointers.update, self._tracker.files, present, None if final else now)
         self._assessor.begin(settled.values(), present)
         await asyncio.to_thread(self._assessor.look_at_processes)

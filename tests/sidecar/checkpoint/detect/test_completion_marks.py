@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
+import threading
 
 from podferry.contract.http_api import Marked
 from podferry.contract.spec import Completion
+from podferry.sidecar.checkpoint.detect import detector
 from podferry.sidecar.checkpoint.detect.detector import scan_checkpoints
+from podferry.sidecar.checkpoint.detect.directory_scan import scan_directory
 from tests.support.detector_bench import Bench
 
 
@@ -29,6 +33,27 @@ async def test_a_step_means_the_state_of_that_step(bench):
 async def test_a_step_means_what_there_is_without_a_state(bench):
     bench.write("samples-100.png")
     assert await bench.detector.mark("100") == Marked("samples-100")
+
+
+async def test_a_mark_holds_that_comes_while_a_scan_lists_the_directory(bench, monkeypatch):
+    """That listing does not have what was written after it."""
+    listed, may_return, loop = asyncio.Event(), threading.Event(), asyncio.get_running_loop()
+
+    def slow(root):
+        found = scan_directory(root)
+        if not listed.is_set():
+            loop.call_soon_threadsafe(listed.set)
+            may_return.wait(60)
+        return found
+
+    monkeypatch.setattr(detector, "scan_directory", slow)
+    scanning = asyncio.create_task(bench.scan())
+    await listed.wait()
+    bench.write("a-5/w.bin")
+    assert await bench.detector.mark("a-5") == Marked("a-5")
+    may_return.set()
+    await scanning
+    assert await bench.scan() == ["a-5"]
 
 
 async def test_a_mark_applies_to_one_version(bench):
