@@ -24,7 +24,7 @@ from podferry.sidecar.checkpoint.detect.former_names import (
     without_moves_of_checkpoints,
 )
 from podferry.sidecar.checkpoint.detect.history import Save, SaveHistory, overwritten_files, written_files
-from podferry.sidecar.checkpoint.detect.judgement import SETTLED_BY_SUCCESS, judge
+from podferry.sidecar.checkpoint.detect.judgement import SETTLED_BY_SUCCESS, is_self_contained, judge
 from podferry.sidecar.checkpoint.detect.later_save import follows, patience, proves
 from podferry.sidecar.checkpoint.detect.missing_files import is_proven_by_framework
 from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
@@ -137,7 +137,9 @@ class Assessor:
                 self._prove_all(self._proven_by(later))
         alone = self._compare(candidate, seen, evidence, marked=marked)
         proven = self._proven_by(alone)
-        self._prove_all(save for save in proven if alone.is_sure or _has_rested(rested, candidate, save))
+        # One file of the size of the one before is no half: nothing is missing next to it.
+        whole = alone.is_sure or is_self_contained(candidate)
+        self._prove_all(save for save in proven if whole or _has_rested(rested, candidate, save))
         return self._compare(candidate, seen, evidence, marked=marked)
 
     def _compare(self, candidate: Candidate, seen: Seen, evidence: Evidence, *, marked: bool) -> Save:

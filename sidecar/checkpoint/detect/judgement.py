@@ -69,7 +69,7 @@ def judge(
         return opened
     baseline = baseline_of(earlier)
     if baseline is None:
-        whole = not opened and (framework or (_is_self_contained(candidate) and not evidence.unproven))
+        whole = not opened and (framework or (is_self_contained(candidate) and not evidence.unproven))
         return () if whole else (*opened, Doubt(DoubtKind.UNPROVEN, _first_reason(candidate, evidence)))
     written = written_files(candidate, earlier)
     doubts = [*opened, *_fewer(candidate, baseline), *_mixed(candidate, baseline, written)]
@@ -88,7 +88,7 @@ def judge(
     return tuple(doubts)
 
 
-def _is_self_contained(candidate: Candidate) -> bool:
+def is_self_contained(candidate: Candidate) -> bool:
     """Whether it is one file at the top that is not a part of a training state, by its name."""
     (name, *others) = candidate.data_files
     suffix = Path(name).suffix
@@ -98,7 +98,7 @@ def _is_self_contained(candidate: Candidate) -> bool:
 
 
 def _first_reason(candidate: Candidate, evidence: Evidence) -> str:
-    if evidence.unproven and _is_self_contained(candidate):
+    if evidence.unproven and is_self_contained(candidate):
         return next(f"{name}: {reason}" for name, reason in evidence.unproven.items())
     return FIRST
 
