@@ -53,7 +53,7 @@ class DurabilityWait:
     ) -> None:
         self._agent, self._exit_code, self._call = agent, exit_code, call
         self._limit = max(limit, LOOK_SECONDS)
-        self._proof = {"interrupted": True} if interrupted else {}
+        self._interrupted = interrupted
 
     def run(self) -> Durability:
         """Wait; what is durable now."""
@@ -95,7 +95,11 @@ class DurabilityWait:
     def _ask(self, seconds: float, *, ending: bool = False) -> Durability:
         return self._call(
             lambda: self._agent.client.wait_durable(
-                seconds, final=True, ending=ending, exit_code=self._exit_code, **self._proof
+                seconds,
+                final=True,
+                ending=ending,
+                exit_code=self._exit_code,
+                interrupted=self._interrupted,
             )
         )
 

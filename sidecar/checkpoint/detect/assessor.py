@@ -112,23 +112,31 @@ class Assessor:
 
     async def incomplete(self, candidate: Candidate, *, marked: bool) -> Problem | None:
         """Why a candidate is certainly incomplete: by its names, unless it is marked, or by a format."""
-        names = uncommittable_reason(candidate) if marked else incomplete_reason(candidate, gang=self._gang)
-        reason = names or (await self._gather(candidate, Seen())).defect
+        reason = uncommittable_reason(candidate) if marked else incomplete_reason(candidate, gang=self._gang)
+        if reason is None:  # the history is not asked: it may have a whole archive read, for no defect
+            reason = (await self._read(candidate, Seen())).defect
         return Problem(f"{candidate.name} is not complete", reason) if reason is not None else None
 
     async def judge(
-        self, candidate: Candidate, seen: Seen, *, marked: bool = False, rested: float = float("inf")
+        self,
+        candidate: Candidate,
+        seen: Seen,
+        *,
+        marked: bool = False,
+        quiet: bool = True,
+        rested: float = float("inf"),
     ) -> Save:
         """A complete candidate as a save, with its doubts.
 
         Earlier saves are settled first: those that saves before this one prove, as it has begun, and those
         that it proves itself. It may be the beginning of a save: it proves others if it is sure without them,
-        or has rested.
+        or has rested. A quiet one that is one file at the top is no beginning: nothing is missing next to it.
 
         Args:
             candidate: One that is not incomplete.
             seen: What the watch has seen of it.
             marked: The trainer marked it: it is sure.
+            quiet: Its long pause is over, or nothing writes any more.
             rested: Seconds since its last change; 0 before the long pause is over.
         """
         evidence = await self._gather(candidate, seen)
@@ -137,8 +145,7 @@ class Assessor:
                 self._prove_all(self._proven_by(later))
         alone = self._compare(candidate, seen, evidence, marked=marked)
         proven = self._proven_by(alone)
-        # One file of the size of the one before is no half: nothing is missing next to it.
-        whole = alone.is_sure or is_self_contained(candidate)
+        whole = alone.is_sure or (quiet and is_self_contained(candidate))
         self._prove_all(save for save in proven if whole or _has_rested(rested, candidate, save))
         return self._compare(candidate, seen, evidence, marked=marked)
 
@@ -178,7 +185,9 @@ class Assessor:
             now = rested(candidate)
             left = min([left, *(wait - now for wait in waits if wait > now)])
             due = news or any(now >= wait for wait in waits)
-            if due and (await self.judge(candidate, seen(candidate), rested=now)).is_sure:
+            if not due:
+                continue
+            if (await self.judge(candidate, seen(candidate), quiet=now > 0, rested=now)).is_sure:
                 self._prove(save)
         return left
 
@@ -269,11 +278,13 @@ class Assessor:
         seen = without_moves_of_checkpoints(seen, candidate, self._history.is_known)
         same_name = self._history.of_name(candidate.name)
         seen = replace(seen, overwritten=overwritten_files(candidate, same_name, seen.emptied))
-        found = await asyncio.to_thread(gather, self._root, candidate, self.times, seen, whole=self._whole)
-        found = await asyncio.to_thread(self._with_open_files, candidate, found)
+        found = await asyncio.to_thread(self._with_open_files, candidate, await self._read(candidate, seen))
         if found.renamed and found.open:
             self._renamed_open.add(candidate.version)
         return replace(found, renamed=found.renamed and candidate.version not in self._renamed_open)
+
+    async def _read(self, candidate: Candidate, seen: Seen) -> Evidence:
+        return await asyncio.to_thread(gather, self._root, candidate, self.times, seen, whole=self._whole)
 
     def _with_open_files(self, candidate: Candidate, found: Evidence) -> Evidence:
         """Ask the machine which files are still open: one that is known not to be needs no close."""

@@ -99,8 +99,8 @@ class ScanPass:
         """Accept what is sure, and what is doubtful after the long pause, or if it would never have one."""
         name, marked = candidate.name, self.is_marked(candidate)
         long = marked or self.is_quiet(candidate, True)
-        rested = self.rested(candidate)
-        save = await self.assessor.judge(candidate, self.seen(candidate), marked=marked, rested=rested)
+        seen, rested = self.seen(candidate), self.rested(candidate)
+        save = await self.assessor.judge(candidate, seen, marked=marked, quiet=long, rested=rested)
         if not save.is_sure and not long and not self.starves(candidate):
             self.pausing.append((candidate, True))
             self._wait(_Waiting(candidate, Problem(f"{name} is still being written"), save))

@@ -22,8 +22,8 @@ class Agent:
         self.client, self.detached, self.asked = self, False, []
         self._clock, self._answers = clock, iter(answers)
 
-    def wait_durable(self, seconds, *, final, ending, exit_code):
-        assert (final, exit_code) == (True, 3)
+    def wait_durable(self, seconds, *, final, ending, exit_code, interrupted):
+        assert (final, exit_code, interrupted) == (True, 3, False)
         self.asked.append((seconds, ending))
         answer = next(self._answers)
         if isinstance(answer, Exception):

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from podferry.sidecar.checkpoint.detect import evidence
 from tests.support.detector_bench import LONG, SHORT, WHOLE, Bench, replace, save
 
 HDF5 = next(Path(__file__).parents[3].joinpath("data", "formats").glob("*.h5"))
@@ -361,6 +362,18 @@ async def test_an_archive_that_was_overwritten_in_place_may_be_of_two_saves(one_
     await one_life.scan("last.pt")
     assert await one_life.scan(after=LONG) == ["last"]
     assert one_life.doubts["last"] == doubts
+
+
+async def test_an_archive_that_was_overwritten_in_place_is_read_once_a_scan(one_life, monkeypatch):
+    """All of it: that it is not incomplete shows its end alone."""
+    reads, check = [], evidence.has_checksums
+    monkeypatch.setattr(evidence, "has_checksums", lambda path: reads.append(path) or check(path))
+    assert await save(one_life, "last.pt", data=archive_of(1)) == ["last"]
+    with (one_life.root / "last.pt").open("r+b") as file:
+        file.write(archive_of(2))
+    await one_life.scan("last.pt")
+    assert await one_life.scan(after=LONG) == ["last"]
+    assert len(reads) == 1
 
 
 def safetensors_of(number):

@@ -1,6 +1,8 @@
-"""A checkpoint job over the rig's directories."""
+"""A checkpoint job over the rig's directories, and uploads that wait."""
 
 from __future__ import annotations
+
+import asyncio
 
 import msgspec
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from podferry.contract.spec import CheckpointSpec, FerrySpec
 from podferry.contract.status import Status
 from podferry.sidecar.checkpoint.pipeline.checkpoint_job import CheckpointJob
+from podferry.sidecar.checkpoint.upload.uploader import Uploader
 from podferry.sidecar.config.agent_config import AgentConfig
 from podferry.sidecar.config.directories import Directories
 from podferry.sidecar.config.tuning import Tuning
@@ -31,3 +34,22 @@ def work(any_rig, monkeypatch):
         return CheckpointJob(spec, config, Journal(any_rig.control), AgentState(Status()))
 
     return make
+
+
+@pytest.fixture
+def hold_sent(monkeypatch):
+    """Call it: uploads that begin then wait once all bytes are sent. Events: one has, and they go on."""
+
+    def begin():
+        sent, go_on, send = asyncio.Event(), asyncio.Event(), Uploader.send
+
+        async def held(*args):
+            result = await send(*args)
+            sent.set()
+            await go_on.wait()
+            return result
+
+        monkeypatch.setattr(Uploader, "send", held)
+        return sent, go_on
+
+    return begin

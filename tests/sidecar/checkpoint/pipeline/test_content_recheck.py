@@ -13,7 +13,6 @@ from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
 from podferry.sidecar.checkpoint.pipeline.content_recheck import ContentRecheck
 from podferry.sidecar.checkpoint.pipeline.restore_plan import Restored
 from podferry.sidecar.checkpoint.pipeline.suspect_files import SuspectFiles
-from podferry.sidecar.checkpoint.upload.uploader import Uploader
 from podferry.sidecar.runtime.file_identity import FileIdentity
 from tests.support.file_openers import MAPS, opener
 from tests.support.patience import PATIENCE
@@ -90,23 +89,14 @@ async def test_while_no_worker_ran(any_rig, change):
 
 
 @changes
-async def test_while_the_version_before_is_being_sent(any_rig, change, monkeypatch):
+async def test_while_the_version_before_is_being_sent(any_rig, change, hold_sent):
     """After its last byte was read, so that the second pass cannot notice it."""
-    read, release = asyncio.Event(), asyncio.Event()
-    send = Uploader.send
-
-    async def slow_send(uploader, held):
-        result = await send(uploader, held)
-        read.set()
-        await release.wait()
-        return result
-
-    monkeypatch.setattr(Uploader, "send", slow_send)
+    sent, go_on = hold_sent()
     async with any_rig.running() as pipeline:
         path = any_rig.write(NAME, ONE)
-        await read.wait()
+        await sent.wait()
         keep_identity(path, change)
-        release.set()
+        go_on.set()
         assert (await pipeline.flush(PATIENCE)).durable
         await any_rig.committed(2)
     assert contents(any_rig) == [ONE, TWO]
@@ -148,26 +138,17 @@ async def test_at_the_end_even_without_any_sign(any_rig, monkeypatch):
     assert contents(any_rig) == [ONE, TWO]
 
 
-async def test_at_the_end_what_was_being_sent_then_is_read_too(any_rig, monkeypatch):
-    read, release = asyncio.Event(), asyncio.Event()
-    send = Uploader.send
-
-    async def slow_send(uploader, held):
-        result = await send(uploader, held)
-        read.set()
-        await release.wait()
-        return result
-
-    monkeypatch.setattr(Uploader, "send", slow_send)
+async def test_at_the_end_what_was_being_sent_then_is_read_too(any_rig, hold_sent, monkeypatch):
+    sent, go_on = hold_sent()
     monkeypatch.setattr(SuspectFiles, "find", lambda suspects, durable: {})
     monkeypatch.setattr(SuspectFiles, "release", lambda suspects, hold: hold.release() or frozenset())
     async with any_rig.running() as pipeline:
         path = any_rig.write(NAME, ONE)
-        await read.wait()
+        await sent.wait()
         keep_identity(path, write_through_mapping)
         flush = asyncio.create_task(pipeline.flush(PATIENCE, final=True))
         await any_rig.until(lambda: pipeline._tracker.finished_scan)
-        release.set()
+        go_on.set()
         assert (await flush).durable
     assert contents(any_rig) == [ONE, TWO]
 
@@ -252,21 +233,13 @@ async def test_a_flush_asks_at_once_for_files_that_are_still_mapped(rig):
                 assert contents(rig)[-1] == mapped[:]
 
 
-async def test_a_flush_during_an_upload_asks_once_it_is_done(rig, monkeypatch):
+async def test_a_flush_during_an_upload_asks_once_it_is_done(rig, hold_sent):
     rig.settings = msgspec.structs.replace(rig.settings, rescan_seconds=PATIENCE)
     rig.open_files = OpenFiles(sees_writers=True)
-    sent, go_on, send = asyncio.Event(), asyncio.Event(), Uploader.send
-
-    async def slow(*args):
-        result = await send(*args)
-        sent.set()
-        await go_on.wait()
-        return result
-
     async with rig.running() as pipeline:
         rig.write("before.bin", ONE)
         assert (await pipeline.flush(PATIENCE)).durable
-        monkeypatch.setattr(Uploader, "send", slow)
+        sent, go_on = hold_sent()
         path = rig.write(NAME, ONE)
         with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
             mapped[:] = b"0" * len(ONE)  # later writes touch no time

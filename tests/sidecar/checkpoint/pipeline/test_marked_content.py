@@ -45,17 +45,9 @@ async def test_a_mark_of_a_mapped_file_holds_while_its_content_is_the_same(rig):
     assert rig.store.commits()[0].doubts == ()
 
 
-async def test_a_mark_that_comes_during_an_upload_is_not_void(rig, monkeypatch):
+async def test_a_mark_that_comes_during_an_upload_is_not_void(rig, hold_sent):
     rig.open_files = OpenFiles(sees_writers=True)
-    sent, go_on, send = asyncio.Event(), asyncio.Event(), Uploader.send
-
-    async def slow(*args):
-        result = await send(*args)
-        sent.set()
-        await go_on.wait()
-        return result
-
-    monkeypatch.setattr(Uploader, "send", slow)
+    sent, go_on = hold_sent()
     async with rig.running() as pipeline:
         path = rig.write(NAME, ONE)
         with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
