@@ -7,7 +7,9 @@ import re
 from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.contract.schemes import STORE_SCHEMES
 
-MISSPELLED_URI = lazy_pattern(rf"({'|'.join((*STORE_SCHEMES, 'file'))}):([/\\]*)(.*)", re.IGNORECASE)
+MISSPELLED_URI = lazy_pattern(
+    rf"({'|'.join((*STORE_SCHEMES, 'file'))})(?::|(?=//))([/\\]*)(.*)", re.IGNORECASE
+)
 """A scheme with the wrong slashes or letters: no path on a command line begins so by intention."""
 WINDOWS_SHARE = lazy_pattern(r"\\\\([^\\/]+[\\/].+)")
 """`\\\\HOST\\SHARE\\PATH`."""

@@ -19,6 +19,7 @@ from podferry.contract.uri import parse_uri
         ("GS:b", "gs://b"),
         ("file:/x", "file:///x"),
         ("HTTP://h/x", "http://h/x"),
+        ("http//h:80/x", "http://h:80/x"),
         ("smb:\\\\nas\\share\\x y", "smb://nas/share/x y"),
         ("\\\\nas\\share\\x", "smb://nas/share/x"),
         ("\\\\nas\\share/x", "smb://nas/share/x"),
@@ -38,7 +39,8 @@ def test_a_misspelled_uri_is_named_with_what_it_means(text, meant) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["s3://b/x", "file:///x", "/x", "./s3:/x", "s3", "s3:", "c:/x", "memory:x", "x:y/z", "x@2:"]
+    "text",
+    ["s3://b/x", "file:///x", "/x", "./s3:/x", "s3", "s3:", "c:/x", "memory:x", "x:y/z", "x@2:", "s3/x"],
 )
 def test_other_texts_are_not_corrected(text) -> None:
     assert corrected_uri(text) is None
