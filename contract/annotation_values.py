@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from podferry.contract.errors import InvalidSpec
 from podferry.contract.file_names import name_problem
-from podferry.contract.hidden_secrets import hide_in_location
+from podferry.contract.hidden_secrets import hide_in_location, hide_query
 from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.contract.quantity import parse_bytes
 from podferry.contract.spec import SHM, Completion, DatasetMode, Medium, Shard, Unpack
@@ -183,9 +183,10 @@ def parse_namespace(text: str) -> str:
 
 def parse_endpoint(text: str) -> str:
     """Parse the address of a service, without credentials and query."""
+    text = text.strip(" ")
     if not ENDPOINT.fullmatch(text):
         remedy = "Write https://host:port or http://host:port"
-        raise InvalidSpec.of("not an endpoint address", repr(hide_in_location(text)), remedy)
+        raise InvalidSpec.of("not an endpoint address", repr(hide_query(hide_in_location(text))), remedy)
     return text.rstrip("/")
 
 

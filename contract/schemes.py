@@ -29,6 +29,8 @@ ALIASES = {
     "viewfs": "hdfs",
 }
 """Schemes of one service, or of one server with and without TLS, by the first of them."""
+WEB_SCHEMES = frozenset({"http", "https", "webdav", "webdavs"})
+"""Their servers read a path as that of a URL."""
 WITHOUT_HOST = frozenset(
     {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "bos", "oss", "hf", "pvc", "image", "file", "memory"}
 )

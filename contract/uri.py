@@ -7,6 +7,7 @@ Object keys may contain any character, so only the three that would end the key 
 from __future__ import annotations
 
 from functools import lru_cache
+from posixpath import normpath
 
 import msgspec
 
@@ -15,7 +16,7 @@ from podferry.contract.errors import InvalidSpec, Problem
 from podferry.contract.hidden_secrets import has_password, hide_in_location, is_secret, shown_value
 from podferry.contract.lazy_pattern import lazy_pattern
 from podferry.contract.location_globs import is_misbracketed
-from podferry.contract.schemes import STORE_SCHEMES, WITHOUT_HOST, parts_of_root
+from podferry.contract.schemes import STORE_SCHEMES, WEB_SCHEMES, WITHOUT_HOST, parts_of_root
 from podferry.contract.suggest import did_you_mean
 
 SCHEME = lazy_pattern(r"[a-z][a-z0-9+.-]*")
@@ -139,7 +140,8 @@ def _parsed(text: str) -> Uri:
     refuse_password(text)  # the other problems would show it
     location, _, query = rest.partition("?")
     bucket, _, path = location.partition("/")
-    InvalidSpec.raise_any([*_location_problems(text, scheme, bucket), *_option_problems(query)])
+    problems = [*_location_problems(text, scheme, bucket), *_dot_problems(scheme, bucket, path)]
+    InvalidSpec.raise_any([*problems, *_option_problems(query)])
     return Uri(scheme, bucket, unescape(path).strip("/"), tuple(sorted(_options(query))))
 
 
@@ -177,6 +179,16 @@ def _location_problems(text: str, scheme: str, bucket: str) -> list[Problem]:
     elif scheme != "file":
         what, remedy = _host_problem(shown, scheme, bucket)
     return [Problem(what, repr(shown), remedy)] if what else []
+
+
+def _dot_problems(scheme: str, bucket: str, path: str) -> list[Problem]:
+    """A web server takes `a/./b` for `a/b`, and links to the files there by names below `a/b`."""
+    if scheme not in WEB_SCHEMES or not {".", ".."} & set(path.split("/")):
+        return []
+    plain = normpath(f"/{path}").lstrip("/") + ("/" if path.endswith("/") else "")
+    shown = hide_in_location(f"{scheme}://{bucket}/{path}")
+    remedy = f"Write {hide_in_location(f'{scheme}://{bucket}/{plain}')}"
+    return [Problem("the path of a web address must have no part that is . or ..", repr(shown), remedy)]
 
 
 def _host_problem(shown: str, scheme: str, bucket: str) -> tuple[str, str]:

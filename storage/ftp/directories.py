@@ -171,11 +171,10 @@ def asked(session: FtpSession, path: str, ask: Callable[[str], T], wanted: str =
 def explained(session: FtpSession, path: str, error: ftplib.Error, wanted: str = "file") -> OSError:
     """What a 550 means: a path is missing, something else, or may not be opened."""
     reply = str(error)[:200]
-    parent, _, name = path.rpartition("/")
-    if not name:
+    if path.endswith("/"):
         return PermissionError(errno.EACCES, reply, path)
     try:
-        found = next((facts for facts in _listed(session, parent or "/") if facts.name == name), None)
+        found = _listed_as(session, path)
     except (FileNotFoundError, NotADirectoryError):
         found = None
     if found is None:
@@ -184,6 +183,12 @@ def explained(session: FtpSession, path: str, error: ftplib.Error, wanted: str =
         kind = NotADirectoryError if wanted == "directory" else IsADirectoryError
         return kind(errno.ENOTDIR, f"it is a {found.kind}", path)
     return PermissionError(errno.EACCES, reply, path)
+
+
+def _listed_as(session: FtpSession, path: str) -> Facts | None:
+    """What the directory above lists under a path's name."""
+    parent, _, name = path.rpartition("/")
+    return next((facts for facts in _listed(session, parent or "/") if facts.name == name), None)
 
 
 def file_entry(session: FtpSession, path: str, name: str, size: int | None = None) -> Entry:
@@ -199,11 +204,24 @@ def file_entry(session: FtpSession, path: str, name: str, size: int | None = Non
         if facts.kind == "directory":
             raise IsADirectoryError(errno.EISDIR, "a directory", path)
     if size is None:
-        size = asked(session, path, session.size)
+        size = asked(session, path, lambda path: _size(session, path))
     if size is None or not 0 <= size < 10**MAX_DIGITS:
         raise ftplib.error_proto(f"213 without a size: {str(size)[:20]}")
     (time,) = session.times([path])
     return Entry(name, size, tag_of(size, time))
+
+
+def _size(session: FtpSession, path: str) -> int | None:
+    """A file's size; of a server that does not know the command, as its directory is listed."""
+    try:
+        return session.size(path)
+    except ftplib.error_perm as error:
+        if str(error)[:3] not in UNKNOWN_COMMAND:
+            raise
+        found = _listed_as(session, path)
+        if found is None or found.kind != "file":
+            raise
+        return found.size
 
 
 def is_there(session: FtpSession, path: str) -> bool:

@@ -43,6 +43,16 @@ def test_an_endpoint_is_the_same_for_every_client(text: str) -> None:
         parse_endpoint(text)
 
 
+def test_an_endpoint_without_the_blanks_around_it() -> None:
+    assert parse_endpoint(" http://store:9000/ ") == "http://store:9000"
+
+
+def test_a_message_shows_no_query_of_an_endpoint() -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        parse_endpoint("http://store?x=SECRET")
+    assert "SECRET" not in str(caught.value)
+
+
 @pytest.mark.parametrize(("text", "meant"), [("true", "auto"), ("Yes", "auto"), ("false", "never")])
 def test_a_truth_value_is_no_checkpoint_to_restore(text: str, meant: str) -> None:
     with pytest.raises(InvalidSpec) as caught:

@@ -54,6 +54,24 @@ async def test_a_file_that_was_just_created_is_there() -> None:
             await store.close()
 
 
+async def test_a_server_without_sizes_of_files_lists_them() -> None:
+    async def no_command(session: Session, _: str) -> None:
+        await session.say("500 Command not understood.")
+
+    async def rows(session: Session, _: str) -> None:
+        await session.transfer(b"-rw-r--r-- 1 u g 10 Jan 01 2024 a\r\n")
+
+    answers = {"SIZE": no_command, "MLSD": no_command, "MLST": no_command, "LIST": rows}
+    async with scripted_ftp({"FEAT": no_command, **answers}) as server:
+        store = store_of(server)
+        try:
+            assert (await store.stat("a")).size == 10
+            with pytest.raises(NotFound):
+                await store.stat("missing")
+        finally:
+            await store.close()
+
+
 async def test_a_file_that_is_listed_and_may_not_be_read_is_denied() -> None:
     async def refused(session: Session, _: str) -> None:
         await session.say("550 permission denied")
