@@ -72,7 +72,7 @@ class Fetcher:
         )
         streams = source.store if isinstance(source.store, StreamingStore) else None
         self._streams = streams
-        single = (one for job in self._files.jobs for one in single_jobs(job))
+        single = (one for job in self._files.jobs.take() for one in single_jobs(job))
         self._runs = range_runs(single, streams.stream_bytes if streams is not None else 0)
         bundles = self._files.bundled is not None
         self._pools = PoolRunner(plan, self._files.sink, settings, counters, bundles=bundles)
@@ -116,7 +116,8 @@ class Fetcher:
         self._files.expect(heads)
 
     async def _run_pools(self, builder: RequestBuilder) -> None:
-        await self._pools.run(JobQueue(builder, self._files.jobs, self._fall_back, self._limit))
+        jobs = self._files.jobs
+        await self._pools.run(lambda: JobQueue(builder, jobs.take(), self._fall_back, self._limit))
         self._fallback.put_nowait(None)
 
     def _fall_back(self, job: Any, reason: UnexpectedResponse) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import filterfalse
 
 from podferry.contract.manifest import Entry
 from podferry.sidecar.config.tuning import PrefetchSettings
@@ -14,6 +15,7 @@ from podferry.sidecar.fetch.fallback_client import MIN_THREAD_BYTES
 from podferry.sidecar.fetch.multirange_file import RangedFile
 from podferry.sidecar.fetch.partial_file import PartialFile, WrittenRange
 from podferry.sidecar.fetch.plan import FetchPlan, FileRange
+from podferry.sidecar.fetch.shared_jobs import SharedJobs
 from podferry.sidecar.fetch.sinks import ChunkSink, HeadJob, Job, ObjectJob, RangeJob
 from podferry.sidecar.fetch.source import FetchSource, Progress
 from podferry.sidecar.staging.stage_writer import StageWriter
@@ -33,8 +35,8 @@ class FileAssembler:
 
     Attributes:
         sink: Where the jobs write.
-        jobs: The plan's jobs, file by file, without ranges that an earlier start has written; small files in
-            bundles if the store has them. Shared.
+        jobs: The plan's jobs, without ranges that an earlier start has written; small files in bundles if the
+            store has them.
         bundled: The files that arrive in bundles; None if the store has no bundles.
         confirmation: Of complete files that may be a mixture of two versions; None if the store sends none.
     """
@@ -62,7 +64,7 @@ class FileAssembler:
         self._checksums: dict[int, Checksum] = {}
         bundling = source.store if isinstance(source.store, BundlingStore) else None
         self.bundled = None if bundling is None or builder is None else BundledFiles(bundling)
-        self.jobs = self._make_jobs()
+        self.jobs = SharedJobs(self._job_groups())
 
     def head_jobs(self) -> list[HeadJob]:
         """Jobs for the checksums of large files, if a response with a range does not state them."""
@@ -74,21 +76,29 @@ class FileAssembler:
         """Set the checksums that head jobs have fetched. Call it before the first of `jobs` is taken."""
         self._checksums = {head.number: head.checksum for head in heads if head.checksum is not None}
 
-    def _make_jobs(self) -> Iterator[Job | BundleJob]:
-        for span in self._plan.ranges():
-            file = self._plan.files[span.file]
-            if not span.length:
-                self._stage.write_small(span.file, memoryview(b""), file)
-                self._published(file, 0, 0)
-            elif not self._plan.is_large(span.file):
-                if self.bundled is None or not self.bundled.add(span.file, self._source.object_of(file)):
-                    yield self._object_job(span.file)
-            else:
-                ranged = self._ranged_file(span)
-                if ranged is not None and span.start not in ranged.partial.written:
-                    entry, path = self._source.object_of(file), ranged.partial.path
-                    yield RangeJob(span.file, entry, span.start, span.length, path, ranged.kind, self.sink)
+    def _job_groups(self) -> Iterator[Iterator[Job | BundleJob]]:
+        """Those of each large file, then those of all small ones: the plan has the largest first."""
+        numbers = range(len(self._plan.files))
+        first_small = next(filterfalse(self._plan.is_large, numbers), len(numbers))
+        yield from map(self._range_jobs, numbers[:first_small])
+        yield self._small_file_jobs(numbers[first_small:])
 
+    def _range_jobs(self, number: int) -> Iterator[RangeJob]:
+        entry = self._source.object_of(self._plan.files[number])
+        for span in self._plan.ranges_of(number):
+            ranged = self._ranged_file(span)
+            if ranged is not None and span.start not in ranged.partial.written:
+                path, kind = ranged.partial.path, ranged.kind
+                yield RangeJob(number, entry, span.start, span.length, path, kind, self.sink)
+
+    def _small_file_jobs(self, numbers: Iterable[int]) -> Iterator[ObjectJob | BundleJob]:
+        for number in numbers:
+            file = self._plan.files[number]
+            if not file.size:
+                self._stage.write_small(number, memoryview(b""), file)
+                self._published(file, 0, 0)
+            elif self.bundled is None or not self.bundled.add(number, self._source.object_of(file)):
+                yield self._object_job(number)
         if self.bundled is not None:
             yield from self.bundled.jobs(self._object_job)
 

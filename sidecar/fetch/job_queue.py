@@ -25,7 +25,7 @@ class JobQueue:
 
     Args:
         builder: Builds their requests.
-        jobs: All of them; the iterator may be shared.
+        jobs: Those that its process takes.
         on_fall_back: Called with each job that is for the store's own client.
         limit: Of the bytes that the jobs request; None for as many as arrive.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from operator import attrgetter
 
 import msgspec
@@ -51,10 +52,13 @@ class FetchPlan(msgspec.Struct, frozen=True):
 
     def ranges(self) -> Iterator[FileRange]:
         """All requests, file by file."""
-        for index, entry in enumerate(self.files):
-            for first, length in self.spans.get(index, ((0, entry.size),)):
-                for start in range(first, first + max(length, 1), self.range_bytes):
-                    yield FileRange(index, start, min(self.range_bytes, first + length - start))
+        return chain.from_iterable(map(self.ranges_of, range(len(self.files))))
+
+    def ranges_of(self, index: int) -> Iterator[FileRange]:
+        """The requests of one file."""
+        for first, length in self.spans.get(index, ((0, self.files[index].size),)):
+            for start in range(first, first + max(length, 1), self.range_bytes):
+                yield FileRange(index, start, min(self.range_bytes, first + length - start))
 
 
 def plan_fetch(manifest: Manifest, kept: frozenset[str], settings: PrefetchSettings) -> FetchPlan:

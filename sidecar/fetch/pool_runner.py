@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.fetch.bundles import failed_name
 from podferry.sidecar.fetch.job_queue import JobQueue
@@ -70,14 +72,15 @@ class PoolRunner:
         # Half of the bytes in flight: the other half is the fallback's.
         self._max_connections = min(MAX_CONNECTIONS, max(1, settings.buffer_bytes // 2 // connection_bytes))
 
-    async def run(self, queue: JobQueue) -> None:
-        """Run all jobs, shared between this process and its workers."""
+    async def run(self, make_queue: Callable[[], JobQueue]) -> None:
+        """Run all jobs, shared between this process and its workers, each with a queue of its own."""
         total_bytes = sum(file.size for file in self._plan.files)
         work = sum(self._plan.range_counts), total_bytes
         workers = worker_count(*work, self._settings.processes, idle_count())
         share = max(1, self._max_connections // (1 + workers))
-        handles = [WorkerHandle(queue, self._sink, share, self._counters) for _ in range(workers)]
-        await gather_all([self.run_here(queue, share), *(self._run_worker(handle) for handle in handles)])
+        handles = [WorkerHandle(make_queue(), self._sink, share, self._counters) for _ in range(workers)]
+        ours = self.run_here(make_queue(), share)
+        await gather_all([ours, *(self._run_worker(handle) for handle in handles)])
 
     async def run_here(self, queue: JobQueue, max_connections: int | None = None) -> None:
         """Run jobs in this process alone."""
