@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from podferry.contract.dataset_volume import unknown_size
+from podferry.contract.dataset_volume import ListedSize, unknown_size
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused
 from podferry.contract.manifest import Entry, Manifest
 from podferry.contract.memory_sum import dataset_volume_of
+from podferry.contract.pack import is_pack
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import DatasetSpec, Medium, Unpack
 from podferry.contract.status import DatasetStatus
 from podferry.sidecar.config.store_access import store_config
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.dataset_placement import DatasetPlacement
+from podferry.sidecar.dataset.early_jobs import EntryQueue
 from podferry.sidecar.dataset.fit_check import SizedPlan, surely_fits
-from podferry.sidecar.dataset.listing_overlap import EntryQueue, ListingOverlap
+from podferry.sidecar.dataset.listing_overlap import ListingOverlap
 from podferry.sidecar.dataset.materialize import Materializer
 from podferry.sidecar.dataset.selection import (
     ListDataset,
@@ -38,6 +41,9 @@ from podferry.sidecar.staging.volume_capacity import measure
 from podferry.sidecar.state.progress_log import ProgressLog
 from podferry.storage.listing.dataset import check_frozen, open_listing
 from podferry.storage.store import Store, StoreConfig
+
+if TYPE_CHECKING:
+    from podferry.storage.holder.store import HolderStore
 
 
 class DatasetJob:
@@ -117,7 +123,8 @@ class DatasetJob:
     async def _open(self) -> SelectedDataset:
         """List and select; fetch small files meanwhile if everything that may be listed fits."""
         spec, selection = self.spec, Selection(self.spec.include, self.spec.exclude)
-        overlap = self._overlap = self._overlap or self._start_overlap(selection)
+        if self._placement.holder is None:
+            self._overlap = self._overlap or self._make_overlap(selection)
         try:
             dataset = await open_selected(
                 spec.parsed.uri,
@@ -128,11 +135,11 @@ class DatasetJob:
                 self._lister(selection),
             )
         except BaseException:  # including a cancellation: no download may outlive its listing
-            if overlap is not None:
-                await overlap.finish(seconds=0.0)
+            if self._overlap is not None:
+                await self._overlap.finish(seconds=0.0)
             raise
-        if overlap is not None:
-            await overlap.finish()
+        if self._overlap is not None:
+            await self._overlap.finish()
         return dataset
 
     def _on_entry(self, store: Store, entry: Entry) -> None:
@@ -146,16 +153,21 @@ class DatasetJob:
         # Imported here: `podferry dataset get` must start fast.
         from podferry.sidecar.dataset.near_listing import listing_near  # noqa: PLC0415
 
-        return listing_near(self._placement.holder, self.spec.parsed, selection)
+        def on_held(store: HolderStore, manifest: Manifest) -> None:
+            if not is_pack(manifest.entries, self.spec.unpack):
+                self._overlap = self._overlap or self._make_overlap(selection, ListedSize.of(manifest))
+            if self._overlap is not None:
+                self._overlap.copy(FetchSource(store, checksum_of=store.checksum_of), manifest.entries)
 
-    def _start_overlap(self, selection: Selection) -> ListingOverlap | None:
+        return listing_near(self._placement.holder, self.spec.parsed, selection, on_held)
+
+    def _make_overlap(self, selection: Selection, listed: ListedSize | None = None) -> ListingOverlap | None:
         spec = self.spec
-        placed = self._placement
-        if not placed.alone or placed.holder or spec.shard or spec.unpack is Unpack.ALWAYS:
+        if not self._placement.alone or spec.shard or spec.unpack is Unpack.ALWAYS:
             return None
-        if any(unknown_size(spec)):
+        if any(unknown_size(spec, listed)):
             return None
-        volume, capacity = dataset_volume_of(spec), measure(self._placement.directory)
+        volume, capacity = dataset_volume_of(spec, listed), measure(self._placement.directory)
         if not surely_fits(volume, capacity, self.settings.buffer_bytes):
             return None
         directory = self.staging.make_overlap_dir()

@@ -1,5 +1,7 @@
 """Downloads small files while a long listing is in progress, if whatever it lists will fit.
 
+If a holder has the dataset, it is copied from there meanwhile: most files will not have changed.
+
 The files are stored under numbers in a partial directory until the list is complete, compared with the
 reference and checked. Then they get their names, and the rest is planned. Nothing depends on them: a file
 that fails here is fetched as planned, and reports its error then.
@@ -9,23 +11,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
 from podferry.contract.manifest import Entry
-from podferry.contract.selection import select
-from podferry.contract.tmpfs_cost import PAGE_BYTES, charged_bytes
 from podferry.sidecar.config.tuning import PrefetchSettings
-from podferry.sidecar.dataset.selection import Selection
-from podferry.sidecar.fetch.job_queue import BATCH_JOBS, JobQueue
-from podferry.sidecar.fetch.sinks import ChunkSink, Job, ObjectJob
+from podferry.sidecar.dataset.early_jobs import EntryJobs, EntryQueue
+from podferry.sidecar.fetch.sinks import ChunkSink, ObjectJob
+from podferry.sidecar.fetch.source import FetchSource
 from podferry.sidecar.staging.stage_writer import StageWriter
 from podferry.sidecar.staging.staging_dir import StagingDir
 from podferry.sidecar.state.progress_log import ProgressLog
 from podferry.storage.http.buffer_pool import BUFFER_BYTES
 from podferry.storage.http.pool import ConnectionPool
-from podferry.storage.request_builder import RequestBuilder
 from podferry.storage.store import ConfirmingStore, Store
 
 ENTRIES_PER_PAGE = 1000
@@ -43,7 +41,7 @@ ADOPT_BATCH = 500
 class ListingOverlap:
     """Fetches small files during a listing.
 
-    1. `on_entry` for each listed entry; downloads start if the listing is slow.
+    1. `on_entry` for each listed entry; downloads start if the listing is slow. Or `copy`, of a holder.
     2. `finish` when the listing ends or fails; after a failure, `on_entry` again.
     3. `adopt`, once the staging directory is claimed.
     4. `keep` when the fetch starts, or `discard`.
@@ -79,11 +77,22 @@ class ListingOverlap:
         self._queue.add(entry)
         self._listed += 1
         is_due = self._listed > MIN_ENTRIES and self._listed % ENTRIES_PER_PAGE == 1 and self._task is None
-        if is_due and self._listed < FAST_LISTING_RATE * (time.monotonic() - self._started_at):
-            requests = store.request_builder
-            # What has to be confirmed is fetched as planned: such stores list everything at once in any case.
-            if requests is not None and not isinstance(store, ConfirmingStore):
-                self._task = asyncio.create_task(self._run(requests))
+        is_slow = self._listed < FAST_LISTING_RATE * (time.monotonic() - self._started_at)
+        # What has to be confirmed is fetched as planned: such stores list everything at once in any case.
+        if is_due and is_slow and not isinstance(store, ConfirmingStore):
+            self._start(FetchSource(store))
+
+    def copy(self, source: FetchSource, entries: Sequence[Entry]) -> None:
+        """Fetch what a holder has, if the source needs more than one request to list as many entries."""
+        if len(entries) > ENTRIES_PER_PAGE and self._task is None:
+            for entry in entries:
+                self._queue.add(entry)
+            self._start(source)
+
+    def _start(self, source: FetchSource) -> None:
+        builder = source.store.request_builder
+        if builder is not None:
+            self._task = asyncio.create_task(self._run(EntryJobs(source, builder, self._queue, self._sink)))
 
     async def finish(self, seconds: float | None = None) -> None:
         """Start no more requests, and wait at most `seconds`, or `FINISH_SECONDS`, for the open ones."""
@@ -128,15 +137,13 @@ class ListingOverlap:
         if not self._adopted:  # nothing is claimed yet, so the partial directory holds nothing else
             self._staging.remove_partials()
 
-    async def _run(self, requests: RequestBuilder) -> None:
+    async def _run(self, jobs: EntryJobs) -> None:
         max_connections = max(1, self._settings.buffer_bytes // BUFFER_BYTES)
         counters = self._progress.counters
         handed_over = counters.handed_over
         self._progress.start()
         try:
-            await ConnectionPool(
-                EntryJobs(requests, self._queue, self._sink), max_connections, counters
-            ).run()
+            await ConnectionPool(jobs, max_connections, counters).run()
         except Exception as error:  # noqa: BLE001 - whatever it is, the rest is fetched as planned
             counters.why = f"the download during the listing stopped: {error!r}"
         finally:
@@ -146,81 +153,3 @@ class ListingOverlap:
     def _on_file(self, job: ObjectJob) -> None:
         self._fetched[job.entry.name] = job
         self._progress.counters.files += 1
-
-
-class EntryQueue:
-    """Listed entries, and which of them to fetch.
-
-    Args:
-        selection: The dataset's.
-        max_bytes: Of all files together, as charged to memory.
-        max_file_bytes: Of one file.
-        page_bytes: The smallest charge for a file.
-    """
-
-    def __init__(
-        self, selection: Selection, max_bytes: int, max_file_bytes: int, page_bytes: int = PAGE_BYTES
-    ) -> None:
-        self._selection, self._bytes_left = selection, max_bytes
-        self._max_file_bytes, self._page_bytes = max_file_bytes, page_bytes
-        self._listed: deque[Entry] = deque()
-        self._taken = set[str]()
-        self._changed = asyncio.Event()
-        self._closed = False
-
-    def add(self, entry: Entry) -> None:
-        """Add a listed entry, also after `close`."""
-        self._closed = False
-        self._listed.append(entry)
-        if not self._changed.is_set():
-            self._changed.set()
-
-    def close(self) -> None:
-        """Drop the entries that were not taken."""
-        self._closed = True
-        self._listed.clear()
-        self._changed.set()
-
-    async def take(self) -> list[tuple[int, Entry]]:
-        """The next numbered entries; empty at the end."""
-        while not self._closed and self._bytes_left > 0:
-            page = [self._listed.popleft() for _ in range(min(BATCH_JOBS, len(self._listed)))]
-            if taken := [(len(self._taken), entry) for entry in self._select(page) if self._take(entry)]:
-                return taken
-            if not page:
-                self._changed.clear()
-                await self._changed.wait()
-        return []
-
-    def _select(self, page: Sequence[Entry]) -> Sequence[Entry]:
-        globs = self._selection
-        return select(page, globs.include, globs.exclude) if globs.include or globs.exclude else page
-
-    def _take(self, entry: Entry) -> bool:
-        """Whether to fetch it now: empty files need no request, processes share the large ones later."""
-        if not 0 < entry.size <= self._max_file_bytes or entry.name in self._taken:
-            return False
-        self._bytes_left -= charged_bytes([entry.size], self._page_bytes)
-        if self._bytes_left < 0:
-            return False
-        self._taken.add(entry.name)
-        return True
-
-
-class EntryJobs(JobQueue):
-    """Jobs for entries while they are listed."""
-
-    def __init__(self, requests: RequestBuilder, queue: EntryQueue, sink: ChunkSink) -> None:
-        super().__init__(requests, iter(()), lambda job, why: None)
-        self._queue, self._sink = queue, sink
-
-    async def next_batch(self) -> Sequence[Job]:
-        """See `JobSource.next_batch`."""
-        while entries := await self._queue.take():
-            jobs = [
-                ObjectJob(number, entry, Entry(str(number), entry.size, entry.tag), self._sink)
-                for number, entry in entries
-            ]
-            if await self.prepare(jobs):
-                return jobs
-        return ()

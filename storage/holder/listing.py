@@ -19,9 +19,15 @@ from podferry.storage.lazy_log import warn
 from podferry.storage.listing.dataset import Listing, open_listing
 from podferry.storage.store import Store, StoreConfig
 
+OnHeld = Callable[[HolderStore, Manifest], None]
+
 
 async def open_held_listing(
-    holder: Holder, uri: Uri, config: StoreConfig, is_frozen: Callable[[Manifest], bool]
+    holder: Holder,
+    uri: Uri,
+    config: StoreConfig,
+    is_frozen: Callable[[Manifest], bool],
+    on_held: OnHeld = lambda store, manifest: None,
 ) -> Listing:
     """Open and list a dataset, of whose files a holder's are read from there.
 
@@ -33,6 +39,8 @@ async def open_held_listing(
         uri: Of the dataset.
         config: How to reach its source.
         is_frozen: Whether a manifest is what the pod's reference has frozen.
+        on_held: Called before the source is listed, which may take minutes: with the store, which the listing
+            will have as well, and the files of the holder.
 
     Raises:
         FerryError: See `open_listing`.
@@ -40,7 +48,12 @@ async def open_held_listing(
     client = HolderClient(holder)
     try:
         held = await client.dataset(str(uri), _log_of_waiting(str(uri), holder.url))
-        listing = await _listed(uri, config, held.manifest, is_frozen)
+        store = HolderStore(_source(uri, config, held.manifest), client, held)
+        if is_frozen(held.manifest):
+            listing = Listing(store.origin, held.manifest.uri, held.manifest.entries)
+        else:
+            on_held(store, held.manifest)
+            listing = await _listed(store, uri, config, held.manifest)
     except HolderUnavailable as error:
         await client.close()
         warn("the cache is not used", uri=str(uri), holder=holder.url, reason=str(error))
@@ -48,8 +61,7 @@ async def open_held_listing(
     except BaseException:
         await client.close()
         raise
-    store = HolderStore(listing.store, client, held)
-    return msgspec.structs.replace(listing, store=store, checksum_of=store.checksum_of, origin=listing.store)
+    return msgspec.structs.replace(listing, store=store, checksum_of=store.checksum_of, origin=store.origin)
 
 
 def _log_of_waiting(uri: str, url: str) -> Callable[[Filling], None]:
@@ -64,16 +76,20 @@ def _log_of_waiting(uri: str, url: str) -> Callable[[Filling], None]:
     return on_filling
 
 
-async def _listed(
-    uri: Uri, config: StoreConfig, manifest: Manifest, is_frozen: Callable[[Manifest], bool]
-) -> Listing:
-    if not is_frozen(manifest):
-        try:
-            return await open_listing(uri, config)
-        except TemporaryError as error:
-            what = "the source does not respond: the list of the cache is used"
-            warn(what, uri=str(uri), reason=str(error))
-    return Listing(_source(uri, config, manifest), manifest.uri, manifest.entries)
+async def _listed(store: HolderStore, uri: Uri, config: StoreConfig, manifest: Manifest) -> Listing:
+    """The source's list, whose store becomes the origin; that of the holder if the source is away."""
+    try:
+        listing = await open_listing(uri, config)
+    except TemporaryError as error:
+        what = "the source does not respond: the list of the cache is used"
+        warn(what, uri=str(uri), reason=str(error))
+        return Listing(store.origin, manifest.uri, manifest.entries)
+    except BaseException:
+        await store.origin.close()
+        raise
+    await store.origin.close()
+    store.origin = listing.store
+    return listing
 
 
 def _source(uri: Uri, config: StoreConfig, manifest: Manifest) -> Store:

@@ -9,7 +9,6 @@ from podferry.contract.dataset_reference import Reference, reference_to
 from podferry.contract.errors import Changed, Corrupt, Refused
 from podferry.contract.manifest import Entry
 from podferry.contract.spec import Shard, Unpack
-from podferry.contract.tmpfs_cost import KERNEL_BYTES_PER_FILE
 from podferry.sidecar.dataset import dataset_job as dataset_module
 from podferry.sidecar.dataset import listing_overlap as module
 from podferry.sidecar.fetch import sinks
@@ -20,7 +19,7 @@ from podferry.storage.listing import dataset as listing
 from podferry.storage.listing.dataset import list_dataset
 from podferry.storage.memory.store import MemoryStore
 from tests.support import listing_overlap_site
-from tests.support.listing_overlap_site import FILES, RANGE, SIZE, SMALL, finished, held
+from tests.support.listing_overlap_site import FILES, SIZE, SMALL, finished, held
 
 place, job = listing_overlap_site.place, listing_overlap_site.job
 
@@ -108,16 +107,6 @@ async def test_nothing_stays_if_it_does_not_fit_after_all(place, job, tmp_path):
     await one.plan()
     one.abandon()
     assert list((tmp_path / "stage").iterdir()) == []
-
-
-@pytest.mark.parametrize("page", [4096, 65536])
-async def test_no_more_is_fetched_than_fits(page):
-    """As files are charged: in pages, and with the kernel's own memory."""
-    queue = module.EntryQueue(module.Selection(), 3 * (page + KERNEL_BYTES_PER_FILE), RANGE, page)
-    for name, data in SMALL.items():
-        queue.add(Entry(name, len(data)))
-    assert [entry.name for _, entry in await queue.take()] == ["d/00", "d/01", "d/02"]
-    assert await queue.take() == []
 
 
 async def test_only_selected_files_are_fetched(place, job):
