@@ -30,7 +30,7 @@ OFF = 0.05
 
 
 def memory(scale: CacheScale, sites: Mapping[str, Site], folder: Path) -> Found:
-    """A holder's first fill of many small files, against the sum that `create` makes its limit of."""
+    """A holder's first fill of many small files, against what the sum says is in use, and its limit."""
     data, site = scale.sets["tiny"], sites["plain"]
     uri = f"s3://{BUCKET}/{data.name}"
     with holders(site.endpoint, uri, folder) as [holder]:
@@ -43,10 +43,11 @@ def memory(scale: CacheScale, sites: Mapping[str, Site], folder: Path) -> Found:
         sizes = [path.stat().st_size for path in holder.root.rglob("*") if path.is_file()]
     listed = ListedSize(sum(sizes), data.count, allocated_bytes(sizes))
     wanted = memory_sum(FerrySpec(datasets=(DatasetSpec(uri),)), {"": listed})
-    used, off = highest + files, (highest + files) / wanted.sidecar - 1
+    used, expected = highest + files, wanted.in_use or 0
+    off = used / expected - 1
     found = (
         f"{used / MIB:.0f} MiB: processes {highest / MIB:.0f}, files {files / MIB:.0f}; "
-        f"the sum is {wanted.sidecar / MIB:.0f} MiB: {off:+.1%}"
+        f"the sum says {expected / MIB:.0f} MiB: {off:+.1%}"
     )
     what = f"{data.title}: a holder's most memory, first fill"
     most = highest + wanted.data_volume + data.count * KERNEL_BYTES_PER_FILE

@@ -8,10 +8,21 @@ from typing import Self
 import msgspec
 
 from podferry.contract.errors import Problem
+from podferry.contract.footprint import Footprint
 from podferry.contract.manifest import Manifest
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, DatasetSpec, Medium, Unpack
-from podferry.contract.tmpfs_cost import allocated_bytes
+from podferry.contract.tmpfs_cost import (
+    KERNEL_BYTES_PER_FILE,
+    MIB,
+    allocated_bytes,
+    max_allocated_bytes,
+    whole_mebibytes,
+)
+
+SLACK_PERCENT = 5
+MIN_SLACK_BYTES = 16 * MIB
+"""Slack in the data volume for directories, names of partial files, and the volume's own pages."""
 
 
 class ListedSize(msgspec.Struct, frozen=True):
@@ -42,6 +53,7 @@ class DatasetVolume(msgspec.Struct, frozen=True):
         medium: Memory or disk.
         bytes: The volume's sizeLimit.
         files: Bytes of kernel and agent memory for the metadata of its files.
+        pages: Bytes that its files take; None if they were not listed.
         why: Where the size comes from.
     """
 
@@ -50,6 +62,7 @@ class DatasetVolume(msgspec.Struct, frozen=True):
     bytes: int
     files: int
     why: str
+    pages: int | None = None
 
     @property
     def what(self) -> str:
@@ -95,3 +108,23 @@ def unknown_size(dataset: DatasetSpec, listed: ListedSize | None = None) -> Iter
     elif listed is None and dataset.parsed.bytes is None:
         remedy = f"Set {key}, or use the reference that `podferry dataset freeze` prints"
         yield Problem("the size of the dataset is unknown", dataset.reference, remedy)
+
+
+def dataset_volume_of(
+    dataset: DatasetSpec, listed: ListedSize | None = None, footprint: Footprint | None = None
+) -> DatasetVolume:
+    """The volume of one dataset whose size is known: `unknown_size` yields nothing."""
+    agent = footprint or Footprint()
+    size, count = known_size(dataset, listed)
+    if count is None:
+        count = -(-(size if size is not None else dataset.size or 0) // agent.typical_file)
+    files = count * (agent.entry + (0 if dataset.medium is Medium.DISK else KERNEL_BYTES_PER_FILE))
+    pages = None if listed is None else listed.allocated
+    if dataset.size is not None:
+        why = PREFIX + dataset.key("dataset-size")
+        return DatasetVolume(dataset.name, dataset.medium, whole_mebibytes(dataset.size), files, why, pages)
+    need = max_allocated_bytes(size or 0, count) if listed is None else listed.allocated
+    slack = max(-(-need * SLACK_PERCENT // 100), MIN_SLACK_BYTES)
+    taken = f"{'up to ' if listed is None else ''}{format_bytes(need)} in whole pages"
+    why = f"{described_size(dataset, listed)} take {taken}; {format_bytes(slack)} of slack"
+    return DatasetVolume(dataset.name, dataset.medium, whole_mebibytes(need + slack), files, why, pages)

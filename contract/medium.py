@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from podferry.contract.memory_sum import Footprint, dataset_volume_of, memory_sum, unknown_size_problems
+from podferry.contract.dataset_volume import dataset_volume_of
+from podferry.contract.footprint import Footprint
+from podferry.contract.memory_sum import memory_sum, unknown_size_problems
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import PREFIX, DatasetSpec, FerrySpec, Medium
 

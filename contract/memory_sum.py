@@ -13,51 +13,14 @@ from types import MappingProxyType
 
 import msgspec
 
-from podferry.contract.dataset_volume import (
-    DatasetVolume,
-    ListedSize,
-    described_size,
-    known_size,
-    unknown_size,
-)
+from podferry.contract.dataset_volume import DatasetVolume, ListedSize, dataset_volume_of, unknown_size
 from podferry.contract.errors import InvalidSpec, Problem
+from podferry.contract.footprint import Footprint
 from podferry.contract.quantity import format_bytes
-from podferry.contract.spec import PREFIX, DatasetSpec, FerrySpec, Medium
-from podferry.contract.tmpfs_cost import KERNEL_BYTES_PER_FILE, max_allocated_bytes
+from podferry.contract.spec import PREFIX, FerrySpec, Medium
+from podferry.contract.tmpfs_cost import KERNEL_BYTES_PER_FILE, whole_mebibytes
 
-MIB = 1024**2
 NONE_LISTED: Mapping[str, ListedSize] = MappingProxyType({})
-SLACK_PERCENT = 5
-MIN_SLACK_BYTES = 16 * MIB
-"""Slack in the data volume for directories, names of partial files, and the volume's own pages."""
-
-
-class Footprint(msgspec.Struct, frozen=True):
-    """Memory of the agent itself, in bytes unless noted.
-
-    Attributes:
-        range_bytes: Held by one transfer: a range of 8 MiB in chunks, and joined.
-        concurrency: Number of parallel transfers.
-        outputs: Held by an upload of outputs, which runs in parallel with one of a checkpoint. Measured with
-            S3: 72 MiB for one file of 600 MiB, 12 MiB for 200 of 1 MiB.
-        resident: The agent's processes: interpreter, libraries, connections. Measured: supervisor 12 MiB,
-            worker 59 MiB, each fetch worker 30 MiB, of which there are two at most.
-        entry: Metadata of one file: name, size, tag, its line in the plan.
-        typical_file: Assumed file size if the number of files is unknown: half of the photographs that image
-            training reads, so that the estimate errs on the safe side.
-    """
-
-    range_bytes: int = 16 * MIB
-    concurrency: int = 8
-    outputs: int = 80 * MIB
-    resident: int = 160 * MIB
-    entry: int = 512
-    typical_file: int = 64 * 1024
-
-    @property
-    def buffers(self) -> int:
-        """Bytes of all transfer buffers."""
-        return self.range_bytes * self.concurrency
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -120,6 +83,14 @@ class MemorySum(msgspec.Struct, frozen=True):
         return self.data_volume + self.restored + self.files + self.buffers + self.resident
 
     @property
+    def in_use(self) -> int | None:
+        """What of that is usually in use once the datasets are complete; None unless all have been listed."""
+        if not self.data or any(volume.pages is None for volume in self.data):
+            return None
+        pages = sum(volume.pages or 0 for volume in self.data if volume.medium is not Medium.DISK)
+        return pages + self.restored + self.files + self.agent.typical
+
+    @property
     def trainer(self) -> int:
         """Memory to add to the trainer for the checkpoints and outputs that it writes."""
         return self.checkpoint_volume + self.output_volume
@@ -149,6 +120,7 @@ class MemorySum(msgspec.Struct, frozen=True):
         rows = (
             *self.sidecar_rows(),
             Row("sidecar", self.sidecar, "its request and limit: the rows above"),
+            Row("of which in use", self.in_use or 0, why("in_use", "")),
             Row("checkpoint volume", self.checkpoint_volume, why("checkpoint_volume", "")),
             Row("output volume", self.output_volume, why("output_volume", "")),
             Row("trainer, added", self.trainer, why("trainer", "")),
@@ -174,7 +146,7 @@ def memory_sum(
     return MemorySum(
         data=tuple(dataset_volume_of(dataset, listed.get(dataset.name), agent) for dataset in spec.datasets),
         checkpoint_volume=_held(spec) * checkpoint,
-        output_volume=_round(spec.outputs.size or 0) if spec.outputs else 0,
+        output_volume=whole_mebibytes(spec.outputs.size or 0) if spec.outputs else 0,
         shm_volume=spec.shm_size or 0,
         restored=checkpoint if spec.checkpoints and spec.checkpoints.restore != "never" else 0,
         buffers=agent.buffers + output_buffers if spec.needs_agent else 0,
@@ -186,7 +158,7 @@ def memory_sum(
 
 def _checkpoint(spec: FerrySpec) -> int:
     """Bytes of one checkpoint."""
-    return _round(spec.checkpoints.size or 0) if spec.checkpoints else 0
+    return whole_mebibytes(spec.checkpoints.size or 0) if spec.checkpoints else 0
 
 
 def _held(spec: FerrySpec) -> int:
@@ -209,6 +181,8 @@ def _reasons(spec: FerrySpec, agent: Footprint) -> dict[str, str]:
         "buffers": f"{agent.concurrency} transfers of {format_bytes(agent.range_bytes)}"
         + (f", {format_bytes(output_buffers)} for outputs in parallel" if output_buffers else ""),
         "resident": "the agent's processes",
+        "in_use": "usually: the data without slack, and "
+        f"{format_bytes(agent.typical)} of processes and buffers",
     }
 
 
@@ -224,27 +198,3 @@ def unknown_size_problems(
     if spec.outputs and spec.outputs.size is None:
         remedy = f"Set {PREFIX}output-size to the bytes of all outputs of one training run"
         yield Problem("the size of the outputs is unknown", spec.outputs.uri, remedy)
-
-
-def dataset_volume_of(
-    dataset: DatasetSpec, listed: ListedSize | None = None, footprint: Footprint | None = None
-) -> DatasetVolume:
-    """The volume of one dataset whose size is known: `unknown_size` yields nothing."""
-    agent = footprint or Footprint()
-    size, count = known_size(dataset, listed)
-    if count is None:
-        count = -(-(size if size is not None else dataset.size or 0) // agent.typical_file)
-    files = count * (agent.entry + (0 if dataset.medium is Medium.DISK else KERNEL_BYTES_PER_FILE))
-    if dataset.size is not None:
-        why = PREFIX + dataset.key("dataset-size")
-        return DatasetVolume(dataset.name, dataset.medium, _round(dataset.size), files, why)
-    need = max_allocated_bytes(size or 0, count) if listed is None else listed.allocated
-    slack = max(-(-need * SLACK_PERCENT // 100), MIN_SLACK_BYTES)
-    taken = f"{'up to ' if listed is None else ''}{format_bytes(need)} in whole pages"
-    why = f"{described_size(dataset, listed)} take {taken}; {format_bytes(slack)} of slack"
-    return DatasetVolume(dataset.name, dataset.medium, _round(need + slack), files, why)
-
-
-def _round(count: int) -> int:
-    """Round up to MiB: readable quantities, and whole pages."""
-    return -(-count // MIB) * MIB

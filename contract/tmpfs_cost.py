@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+MIB = 1024**2
 PAGE_BYTES = 4096
 """Bytes that tmpfs allocates at a time on x86-64 and, in most kernels, on arm64."""
 KERNEL_BYTES_PER_FILE = 1024
@@ -24,3 +25,8 @@ def max_allocated_bytes(total: int, files: int) -> int:
     """The most that `files` files of `total` bytes can take of their volume: each ends in a partial page."""
     count = max(files, 1) if total else files
     return total + count * (PAGE_BYTES - 1)
+
+
+def whole_mebibytes(count: int) -> int:
+    """Round up to MiB: readable quantities, and whole pages."""
+    return -(-count // MIB) * MIB

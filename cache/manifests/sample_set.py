@@ -22,8 +22,8 @@ from podferry.cache.manifests.document_table import (
 from podferry.contract.annotation_values import parse_secret
 from podferry.contract.dataset_reference import parse_reference
 from podferry.contract.errors import InvalidSpec, Problem
-from podferry.contract.memory_sum import MIB
 from podferry.contract.spec import Medium
+from podferry.contract.tmpfs_cost import MIB
 
 SAMPLE_SET = ("batch.paddlepaddle.org/v1alpha1", "SampleSet")
 MEDIA = {"MEM": Medium.MEMORY, "SSD": Medium.DISK, "HDD": Medium.DISK}

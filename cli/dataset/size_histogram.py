@@ -7,7 +7,7 @@ from statistics import median_low
 
 import msgspec
 
-from podferry.contract.memory_sum import MIN_SLACK_BYTES, SLACK_PERCENT
+from podferry.contract.dataset_volume import MIN_SLACK_BYTES, SLACK_PERCENT
 from podferry.contract.quantity import format_bytes, quantity_at_least
 from podferry.contract.tmpfs_cost import charged_bytes
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from podferry.contract.dataset_volume import ListedSize, unknown_size
+from podferry.contract.dataset_volume import ListedSize, dataset_volume_of, unknown_size
 from podferry.contract.errors import Changed, Corrupt, NotFound, Refused
 from podferry.contract.manifest import Entry, Manifest
-from podferry.contract.memory_sum import dataset_volume_of
 from podferry.contract.pack import is_pack
 from podferry.contract.quantity import format_bytes
 from podferry.contract.spec import DatasetSpec, Medium, Unpack

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podferry.contract.medium import resolve_medium
-from podferry.contract.memory_sum import MIB, memory_sum
+from podferry.contract.memory_sum import memory_sum
 from podferry.contract.spec import DatasetSpec, FerrySpec, Medium
+from podferry.contract.tmpfs_cost import MIB
 
 GIB = 1024**3
 AGENT = memory_sum(FerrySpec((DatasetSpec("s3://b/d", size=MIB, medium=Medium.DISK),))).sidecar

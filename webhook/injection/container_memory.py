@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podferry.contract.errors import Problem
-from podferry.contract.memory_sum import MIB, MemorySum
+from podferry.contract.memory_sum import MemorySum
 from podferry.contract.quantity import exact_quantity, format_bytes, parse_bytes, parse_quantity
 from podferry.contract.spec import PREFIX
+from podferry.contract.tmpfs_cost import MIB
 from podferry.webhook.injection.container_resources import sidecar_bytes
 from podferry.webhook.pod.json_patch import Draft, Path, find
 from podferry.webhook.pod.pod_json import Json, containers_of, spec_of

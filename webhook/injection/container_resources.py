@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from podferry.contract.memory_sum import MIB, MemorySum
+from podferry.contract.memory_sum import MemorySum
 from podferry.contract.quantity import exact_quantity
+from podferry.contract.tmpfs_cost import MIB
 from podferry.webhook.pod.json_patch import find
 from podferry.webhook.pod.pod_json import Json, all_containers_of
 from podferry.webhook.pod.quality_of_service import has_pod_level_resources, is_guaranteed

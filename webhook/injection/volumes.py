@@ -7,11 +7,12 @@ from typing import Any
 
 from podferry.contract.claims import CLAIMS_DIR, claims_of
 from podferry.contract.errors import Problem
-from podferry.contract.memory_sum import MIB, MemorySum
+from podferry.contract.memory_sum import MemorySum
 from podferry.contract.mounted_dataset import image_of
 from podferry.contract.pod_locations import directories_of
 from podferry.contract.quantity import exact_quantity
 from podferry.contract.spec import PREFIX, SHM, DatasetMode, DatasetSpec, FerrySpec, Medium, MountedDataset
+from podferry.contract.tmpfs_cost import MIB
 from podferry.webhook.pod.pod_json import Json, mounts_of, volumes_of
 
 DATASET_VOLUME = "podferry-data"

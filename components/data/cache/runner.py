@@ -18,10 +18,10 @@ from podferry.contract.dataset_reference import parse_reference, reference_to
 from podferry.contract.dataset_volume import ListedSize
 from podferry.contract.errors import InvalidSpec, Problem, Refused
 from podferry.contract.manifest import Manifest
-from podferry.contract.memory_sum import MIB, MemorySum, Row, memory_sum
+from podferry.contract.memory_sum import MemorySum, Row, memory_sum
 from podferry.contract.quantity import count_of, format_bytes, parse_bytes, quantity_at_least
 from podferry.contract.spec import PREFIX, FerrySpec, Shard
-from podferry.contract.tmpfs_cost import charged_bytes
+from podferry.contract.tmpfs_cost import MIB, charged_bytes
 from podferry.contract.variable_substitution import escape_variables
 from podferry.sidecar.dataset.selection import Selection, shard_manifest
 

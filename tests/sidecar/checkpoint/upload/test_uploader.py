@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from podferry.contract.errors import Changed, Unavailable
-from podferry.contract.memory_sum import Footprint
+from podferry.contract.footprint import Footprint
 from podferry.sidecar.checkpoint.upload import file_sender as sending
 from podferry.sidecar.config.tuning import MIB, CheckpointSettings
 from podferry.storage.memory.store import Fault
