@@ -12,14 +12,13 @@ from podferry.contract.errors import Changed, Corrupt, NotFound, Refused
 from podferry.contract.manifest import Entry, Manifest
 from podferry.contract.pack import is_pack
 from podferry.contract.quantity import format_bytes
-from podferry.contract.spec import DatasetSpec, Medium, Unpack
+from podferry.contract.spec import DatasetSpec, Medium
 from podferry.contract.status import DatasetStatus
 from podferry.sidecar.config.store_access import store_config
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.dataset_placement import DatasetPlacement
-from podferry.sidecar.dataset.early_jobs import EntryQueue
-from podferry.sidecar.dataset.fit_check import SizedPlan, surely_fits
-from podferry.sidecar.dataset.listing_overlap import ListingOverlap
+from podferry.sidecar.dataset.fit_check import SizedPlan
+from podferry.sidecar.dataset.listing_overlap import ListingOverlap, make_overlap
 from podferry.sidecar.dataset.materialize import Materializer
 from podferry.sidecar.dataset.selection import (
     ListDataset,
@@ -153,27 +152,18 @@ class DatasetJob:
         from podferry.sidecar.dataset.near_listing import listing_near  # noqa: PLC0415
 
         def on_held(store: HolderStore, manifest: Manifest) -> None:
-            if not is_pack(manifest.entries, self.spec.unpack):
-                self._overlap = self._overlap or self._make_overlap(selection, ListedSize.of(manifest))
+            if is_pack(manifest.entries, self.spec.unpack):
+                return
+            self._overlap = self._overlap or self._make_overlap(selection, ListedSize.of(manifest))
             if self._overlap is not None:
                 self._overlap.copy(FetchSource(store, checksum_of=store.checksum_of), manifest.entries)
 
         return listing_near(self._placement.holder, self.spec.parsed, selection, on_held)
 
     def _make_overlap(self, selection: Selection, listed: ListedSize | None = None) -> ListingOverlap | None:
-        spec = self.spec
-        if not self._placement.alone or spec.shard or spec.unpack is Unpack.ALWAYS:
+        if not self._placement.alone:
             return None
-        if any(unknown_size(spec, listed)):
-            return None
-        volume, capacity = dataset_volume_of(spec, listed), measure(self._placement.directory)
-        if not surely_fits(volume, capacity, self.settings.buffer_bytes):
-            return None
-        directory = self.staging.make_overlap_dir()
-        if directory is None:
-            return None
-        queue = EntryQueue(selection, volume.bytes, self.settings.range_bytes, capacity.page_bytes)
-        return ListingOverlap(self.staging, directory, queue, self.settings, self.progress)
+        return make_overlap(self.spec, selection, self.staging, self.settings, self.progress, listed)
 
     def access(self) -> StoreConfig:
         """How to reach the store."""

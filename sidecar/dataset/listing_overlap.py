@@ -14,13 +14,18 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from podferry.contract.dataset_volume import ListedSize, dataset_volume_of, unknown_size
 from podferry.contract.manifest import Entry
+from podferry.contract.spec import DatasetSpec, Unpack
 from podferry.sidecar.config.tuning import PrefetchSettings
 from podferry.sidecar.dataset.early_jobs import EntryJobs, EntryQueue
+from podferry.sidecar.dataset.fit_check import surely_fits
+from podferry.sidecar.dataset.selection import Selection
 from podferry.sidecar.fetch.sinks import ChunkSink, ObjectJob
 from podferry.sidecar.fetch.source import FetchSource
 from podferry.sidecar.staging.stage_writer import StageWriter
 from podferry.sidecar.staging.staging_dir import StagingDir
+from podferry.sidecar.staging.volume_capacity import measure
 from podferry.sidecar.state.progress_log import ProgressLog
 from podferry.storage.http.buffer_pool import BUFFER_BYTES
 from podferry.storage.http.pool import ConnectionPool
@@ -153,3 +158,33 @@ class ListingOverlap:
     def _on_file(self, job: ObjectJob) -> None:
         self._fetched[job.entry.name] = job
         self._progress.counters.files += 1
+
+
+def make_overlap(
+    spec: DatasetSpec,
+    selection: Selection,
+    staging: StagingDir,
+    settings: PrefetchSettings,
+    progress: ProgressLog,
+    listed: ListedSize | None = None,
+) -> ListingOverlap | None:
+    """An overlap for a dataset that surely fits, will be whole, and is not unpacked; otherwise None.
+
+    Args:
+        spec: The dataset, which shares its space with no other.
+        selection: Its globs.
+        staging: See `ListingOverlap`.
+        settings: See there.
+        progress: See there.
+        listed: Its size at a holder.
+    """
+    if spec.shard or spec.unpack is Unpack.ALWAYS or any(unknown_size(spec, listed)):
+        return None
+    volume, capacity = dataset_volume_of(spec, listed), measure(staging.root)
+    if not surely_fits(volume, capacity, settings.buffer_bytes):
+        return None
+    directory = staging.make_overlap_dir()
+    if directory is None:
+        return None
+    queue = EntryQueue(selection, volume.bytes, settings.range_bytes, capacity.page_bytes)
+    return ListingOverlap(staging, directory, queue, settings, progress)

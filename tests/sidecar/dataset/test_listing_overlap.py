@@ -9,7 +9,6 @@ from podferry.contract.dataset_reference import Reference, reference_to
 from podferry.contract.errors import Changed, Corrupt, Refused
 from podferry.contract.manifest import Entry
 from podferry.contract.spec import Shard, Unpack
-from podferry.sidecar.dataset import dataset_job as dataset_module
 from podferry.sidecar.dataset import listing_overlap as module
 from podferry.sidecar.fetch import sinks
 from podferry.sidecar.staging.file_ops import PARTIAL_DIR
@@ -76,7 +75,7 @@ async def test_nothing_is_fetched_during_a_fast_listing(place, job, monkeypatch)
 async def test_nothing_is_fetched_if_it_may_not_fit(place, job, monkeypatch, limited):
     plenty = Capacity(1 << 40, memory_bytes=1 << 40, node_bytes=1 << 40)
     small = msgspec.structs.replace(plenty, **{limited: SIZE - 1})
-    monkeypatch.setattr(dataset_module, "measure", lambda root: small)
+    monkeypatch.setattr(module, "measure", lambda root: small)
     await (await job()).plan()
     assert place.requested == []
 
