@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,23 +11,23 @@ from podferry.contract.destination.series import series_of
 from podferry.contract.errors import Problem
 from podferry.sidecar.checkpoint.detect.candidate import (
     Candidate,
-    Version,
     incomplete_reason,
     uncommittable_reason,
 )
 from podferry.sidecar.checkpoint.detect.change_times import ChangeTimes
-from podferry.sidecar.checkpoint.detect.evidence import Evidence, Seen, gather
+from podferry.sidecar.checkpoint.detect.evidence import Evidence, Seen
 from podferry.sidecar.checkpoint.detect.former_names import (
     inherited,
     twins,
-    without_moves_of_checkpoints,
 )
-from podferry.sidecar.checkpoint.detect.history import Save, SaveHistory, overwritten_files, written_files
+from podferry.sidecar.checkpoint.detect.history import Save, SaveHistory, written_files
+from podferry.sidecar.checkpoint.detect.inspection import Inspection
 from podferry.sidecar.checkpoint.detect.judgement import SETTLED_BY_SUCCESS, is_self_contained, judge
 from podferry.sidecar.checkpoint.detect.later_save import follows, patience, proves
 from podferry.sidecar.checkpoint.detect.missing_files import is_proven_by_framework
 from podferry.sidecar.checkpoint.detect.open_files import OpenFiles
 from podferry.sidecar.checkpoint.detect.trainer_processes import TrainerProcesses
+from podferry.sidecar.checkpoint.detect.watched_saves import WatchedSaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,6 @@ class Assessor:
 
     Attributes:
         proven: Accepted doubtful versions that were proven complete since `begin`.
-        times: Which change times show a rename.
 
     Args:
         root: The checkpoint directory.
@@ -68,13 +66,14 @@ class Assessor:
 
     def __init__(self, root: Path, context: TrainerContext) -> None:
         self.proven: list[Candidate] = []
-        self.times = ChangeTimes()
-        self._root, self._one_life, self._processes = root, context.one_life, context.processes
-        self._gang, self._whole = context.gang, context.whole
-        self._history, self._open_files = SaveHistory(), context.open_files
-        self._continued: set[Version] = set()
-        self._unwatched: set[Version] | None = None
-        self._renamed_open: set[Version] = set()
+        self._one_life, self._processes, self._gang = context.one_life, context.processes, context.gang
+        self._history, self._watched = SaveHistory(), WatchedSaves()
+        self._inspection = Inspection(root, self._history, context.open_files, whole=context.whole)
+
+    @property
+    def times(self) -> ChangeTimes:
+        """Which change times show a rename."""
+        return self._inspection.times
 
     def begin(self, settled: Iterable[Candidate], present: Mapping[str, Candidate]) -> None:
         """Begin a scan.
@@ -85,13 +84,8 @@ class Assessor:
         """
         self.proven = []
         self._history.update(settled)
-        if self._renamed_open:
-            self._renamed_open &= {one.version for one in present.values()}
-        if self._unwatched is None:
-            versions = {one.version for one in present.values()}
-            self._unwatched = {save.candidate.version for save in self._history} - versions
-        if self._continued:
-            self._continued &= {save.candidate.version for save in self._history}
+        self._inspection.begin(present.values())
+        self._watched.begin(list(self._history), present.values())
 
     def look_at_processes(self) -> None:
         """Look which processes of the trainer live: one that has restarted may not live for long."""
@@ -99,22 +93,14 @@ class Assessor:
             self._processes.look()
 
     def saw(self, candidate: Candidate) -> None:
-        """It is in the directory now: earlier versions of its name were not the end of their save.
-
-        Neither was a checkpoint whose files all belong to this one by now: a configuration that is written
-        before the weights next to it.
-        """
-        names = candidate.data_files.keys()
-        for one in (save.candidate for save in self._history):
-            continues = one.name == candidate.name or one.data_files.keys() <= names
-            if continues and not one.is_version_of(candidate):
-                self._continued.add(one.version)
+        """It is in the directory now."""
+        self._watched.saw(candidate, self._history)
 
     async def incomplete(self, candidate: Candidate, *, marked: bool) -> Problem | None:
         """Why a candidate is certainly incomplete: by its names, unless it is marked, or by a format."""
         reason = uncommittable_reason(candidate) if marked else incomplete_reason(candidate, gang=self._gang)
-        if reason is None:  # the history is not asked: it may have a whole archive read, for no defect
-            reason = (await self._read(candidate, Seen())).defect
+        if reason is None:
+            reason = await self._inspection.defect(candidate)
         return Problem(f"{candidate.name} is not complete", reason) if reason is not None else None
 
     async def judge(
@@ -139,9 +125,9 @@ class Assessor:
             quiet: Its long pause is over, or nothing writes any more.
             rested: Seconds since its last change; 0 before the long pause is over.
         """
-        evidence = await self._gather(candidate, seen)
+        evidence = await self._inspection.gather(candidate, seen)
         for later in self._history.earlier(candidate):
-            if follows(candidate, later, seen.emptied) and self._has_ended(later, candidate):
+            if follows(candidate, later, seen.emptied) and self._watched.has_ended(later, candidate):
                 self._prove_all(self._proven_by(later))
         alone = self._compare(candidate, seen, evidence, marked=marked)
         proven = self._proven_by(alone)
@@ -211,21 +197,8 @@ class Assessor:
         A part of step 1, committed while the trainer paused, is not proven by the same part of step 2.
         """
         for save in earlier:
-            if not save.is_sure and self._has_ended(save, candidate):
+            if not save.is_sure and self._watched.has_ended(save, candidate):
                 yield save
-
-    def _has_ended(self, save: Save, later: Candidate) -> bool:
-        """Whether nothing was seen to continue a save before a later one, which may replace it."""
-        own = save.candidate.name == later.name
-        return self._was_watched(save) if own else self._was_the_end(save)
-
-    def _was_watched(self, save: Save) -> bool:
-        """Whether this worker has watched its files since: what was not there at first, nobody has."""
-        return save.candidate.version not in (self._unwatched or ())
-
-    def _was_the_end(self, save: Save) -> bool:
-        """Whether its trainer is known not to have continued it."""
-        return self._was_watched(save) and save.candidate.version not in self._continued
 
     async def proofs(
         self, candidate: Candidate, seen: Seen, waiting: Sequence[Save], *, marked: bool
@@ -235,7 +208,7 @@ class Assessor:
         It is sure by itself, or it has begun after another one of them that does. Such ones prove accepted
         saves, too, which are settled.
         """
-        alone = self._compare(candidate, seen, await self._gather(candidate, seen), marked=marked)
+        alone = self._compare(candidate, seen, await self._inspection.gather(candidate, seen), marked=marked)
         before = [one for one in waiting if _is_next(candidate, one, seen)]
         for one in before:
             self._prove_all(self._proven_by(one))
@@ -252,12 +225,11 @@ class Assessor:
         That says nothing about files that another process still writes: one that it has left behind. Nor
         about what was written before it started.
         """
-        for save in filter(self._was_the_end, self._history.doubtful()):
+        for save in filter(self._watched.was_the_end, self._history.doubtful()):
             kinds = {doubt.kind for doubt in save.candidate.doubts}
-            if kinds <= SETTLED_BY_SUCCESS and self.times.is_new(save.candidate.changed_ns):
-                found = await asyncio.to_thread(self._with_open_files, save.candidate, Evidence())
-                if not found.open:
-                    self._prove(save)
+            settled = kinds <= SETTLED_BY_SUCCESS and self.times.is_new(save.candidate.changed_ns)
+            if settled and not await self._inspection.is_open(save.candidate):
+                self._prove(save)
 
     def settle_marked(self, is_marked: Callable[[Candidate], bool]) -> None:
         """The trainer has marked some of the accepted versions meanwhile."""
@@ -273,28 +245,6 @@ class Assessor:
         for one in (save, *twins(save, self._history)):
             self._history.settle(one)
             self.proven.append(one.candidate)
-
-    async def _gather(self, candidate: Candidate, seen: Seen) -> Evidence:
-        seen = without_moves_of_checkpoints(seen, candidate, self._history.is_known)
-        same_name = self._history.of_name(candidate.name)
-        seen = replace(seen, overwritten=overwritten_files(candidate, same_name, seen.emptied))
-        found = await asyncio.to_thread(self._with_open_files, candidate, await self._read(candidate, seen))
-        if found.renamed and found.open:
-            self._renamed_open.add(candidate.version)
-        return replace(found, renamed=found.renamed and candidate.version not in self._renamed_open)
-
-    async def _read(self, candidate: Candidate, seen: Seen) -> Evidence:
-        return await asyncio.to_thread(gather, self._root, candidate, self.times, seen, whole=self._whole)
-
-    def _with_open_files(self, candidate: Candidate, found: Evidence) -> Evidence:
-        """Ask the machine which files are still open: one that is known not to be needs no close."""
-        if self._open_files is None or found.defect is not None:
-            return found
-        paths = {self._root / name: name for name in candidate.data_files}
-        answers = self._open_files.look(paths)
-        opened = frozenset(paths[path] for path, is_open in answers.items() if is_open)
-        shut = frozenset(paths[path] for path, is_open in answers.items() if is_open is False)
-        return replace(found, open=opened, unclosed=found.unclosed - shut)
 
 
 def _has_rested(rested: float, candidate: Candidate, save: Save) -> bool:

@@ -21,6 +21,7 @@ from podferry.sidecar.checkpoint.detect.evidence import Seen
 from podferry.sidecar.checkpoint.detect.move_tracker import MoveTracker
 from podferry.sidecar.checkpoint.detect.pointer_tracker import PointerTracker
 from podferry.sidecar.checkpoint.detect.scan_pass import ScanPass
+from podferry.sidecar.checkpoint.detect.shrinking import Shrinking
 from podferry.sidecar.checkpoint.detect.starvation import STARVED_PAUSES, HeldUp, Starvation
 from podferry.sidecar.checkpoint.detect.watcher import Watch
 from podferry.sidecar.checkpoint.detect.written_places import WrittenPlaces, look
@@ -75,7 +76,7 @@ class Detector:
         self.not_ready: dict[str, Problem] = {}
         self.links: dict[str, str] = {}
         self.left_out: dict[str, LeftOut] = {}
-        self._shrunk_at: dict[str, float] = {}
+        self._shrinking = Shrinking()
         self._begun: set[str] = set()
         self._tracker, self._pointers = ChangeTracker(), PointerTracker(root)
         self._moves, self.places = MoveTracker(), WrittenPlaces()
@@ -126,7 +127,7 @@ class Detector:
         await asyncio.to_thread(self._track_places, files, present)
         self._tracker.update(files, closed, now, self._moves.moved, self._begun)
         self._moves.update(present, closed, lambda name: (self.root / name).is_dir())
-        self._track_shrinking(present, now)
+        self._shrinking.update(self.present, present, now)
         self._times.update({name: tuple(one.data_files.items()) for name, one in present.items()}, epoch)
         self._marks.drop_missing(present.keys(), marked)
         await asyncio.to_thread(self._pointers.update, self._tracker.files, present, None if final else now)
@@ -242,22 +243,6 @@ class Detector:
         found = look(self.root, changed | (self._moves.moved & files.keys()) | folders)
         self.places.update(found, self._moves.moved, {one.inode for one in files.values()})
 
-    def _track_shrinking(self, present: dict[str, Candidate], now: float) -> None:
-        """Record when a checkpoint last lost a file: one that is being deleted looks quiet.
-
-        A pointer that moves on to the next checkpoint does not count, nor do temporary files: a checkpoint
-        that gains a file is not being deleted.
-        """
-        self._shrunk_at = {name: at for name, at in self._shrunk_at.items() if name in present}
-        for name, previous in self.present.items():
-            if name not in present:
-                continue
-            known, files = previous.data_files, present[name].data_files
-            if files.items() - known.items():
-                self._shrunk_at.pop(name, None)
-            elif known.keys() - dict(present[name].files).keys():
-                self._shrunk_at[name] = now
-
     def _rested(self, now: float, candidate: Candidate, *, succeeded: bool) -> float:
         """Seconds without a change, 0 before the long pause is over; a failure at the end replaces none."""
         if succeeded:
@@ -271,4 +256,4 @@ class Detector:
         files = [self._tracker.files[name] for name, _ in candidate.files]
         pause = self._settings.quiet_seconds_no_close
         ready = ready_at(files, pause if long else self._settings.quiet_seconds, pause)
-        return max(ready, self._shrunk_at.get(candidate.name, float("-inf")) + pause)
+        return max(ready, self._shrinking.last(candidate.name) + pause)
