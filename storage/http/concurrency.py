@@ -8,6 +8,8 @@ limit, and they are closed again.
 
 from __future__ import annotations
 
+from collections import deque
+
 import msgspec
 
 INITIAL_CONNECTIONS = 8
@@ -21,8 +23,8 @@ MIN_SPEEDUP = 1.1
 TRIAL_SAMPLES = 3
 """Samples until added connections are judged: their first requests must complete."""
 HOLD_SAMPLES, RATE_LIMITED_HOLD_SAMPLES = 64, 1024
-"""Samples until growth is tried again: two seconds after it gained nothing, which a burst just before may
-explain, and half a minute after the server asked for less."""
+"""Samples until growth is tried again: two seconds after it gained nothing, half a minute after the server
+asked for less."""
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -56,6 +58,8 @@ class ConcurrencyController:
         self._trial_samples = 0
         self._warmed_up = False
         self._ceiling, self._hold = self._max, 0
+        self._missed = 0.0
+        self._recent = deque[float](maxlen=TRIAL_SAMPLES)
 
     def update(self, sample: Sample) -> None:
         """Set `connections` to what the sample suggests."""
@@ -65,8 +69,9 @@ class ConcurrencyController:
             self._warmed_up = True
             return
         self._hold -= 1
-        if self._hold <= 0:
-            self._ceiling = self._max
+        self._recent.append(_rate(sample))
+        if self._hold <= 0 or self._was_burst:
+            self._ceiling, self._missed = self._max, 0.0
         if self._before_trial is not None:
             self._judge_trial(sample, *self._before_trial)
             return
@@ -77,8 +82,14 @@ class ConcurrencyController:
     def slow_down(self) -> None:
         """The server is rate limiting: halve the target and do not exceed it for a while."""
         self.connections = max(1, self.connections // 2)
-        self._before_trial = None
+        self._before_trial, self._missed = None, 0.0
         self._ceiling, self._hold = self.connections, RATE_LIMITED_HOLD_SAMPLES
+
+    @property
+    def _was_burst(self) -> bool:
+        """Whether growth seemed useless because of a burst before it: that rate has not been kept up."""
+        full = len(self._recent) == TRIAL_SAMPLES
+        return full and MIN_SPEEDUP * sum(self._recent) / TRIAL_SAMPLES < self._missed
 
     def _start_trial(self, sample: Sample, busy: float) -> None:
         self._before_trial, self._trial_samples = (self.connections, _rate(sample)), 0
@@ -92,6 +103,8 @@ class ConcurrencyController:
         elif self._trial_samples >= TRIAL_SAMPLES:
             self.connections, self._before_trial = connections_before, None
             self._ceiling, self._hold = connections_before, HOLD_SAMPLES
+            self._missed = rate_before
+            self._recent.clear()
 
 
 def _rate(sample: Sample) -> float:

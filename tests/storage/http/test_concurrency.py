@@ -73,19 +73,36 @@ def test_a_rate_limiting_server_gets_fewer_connections_for_long():
     )
 
 
-def test_growth_that_a_burst_made_look_useless_is_tried_again():
+def after_a_useless_trial(rates):
+    """A controller that has undone its growth: rates in MB/s, the first of connecting."""
     controller = ConcurrencyController(MAX_CONNECTIONS)
-    for jobs in (1, 800, *[80] * TRIAL_SAMPLES):
-        controller.update(Sample(0.03, 0.003, 10_000 * jobs, jobs))
+    for rate in rates:
+        controller.update(Sample(0.03, 0.012, int(rate * 30_000), 0))
     assert controller.connections == INITIAL_CONNECTIONS
-    assert (
-        settled(controller, lambda count: count / 0.02, lambda jobs: jobs * 70e-6, HOLD_SAMPLES // 2)
-        == INITIAL_CONNECTIONS
-    )
-    assert (
-        settled(controller, lambda count: count / 0.02, lambda jobs: jobs * 70e-6, HOLD_SAMPLES)
-        > INITIAL_CONNECTIONS
-    )
+    return controller
+
+
+def test_growth_that_gained_nothing_is_tried_again():
+    controller = after_a_useless_trial([150, 800, *[800] * TRIAL_SAMPLES])
+    steady = {"rate": lambda count: count * 3333, "cpu_of": lambda jobs: jobs * 1e-5}  # 800 MB/s with 8
+    assert settled(controller, **steady, count=HOLD_SAMPLES // 2) == INITIAL_CONNECTIONS
+    assert settled(controller, **steady, count=HOLD_SAMPLES) > INITIAL_CONNECTIONS
+
+
+def test_growth_that_a_burst_made_look_useless_is_tried_again_at_once():
+    """As seen from a server that limits each connection: its first bytes come faster."""
+    controller = after_a_useless_trial([154, 831, 735, 781, 724])
+    for rate in (748, 646, 575):
+        controller.update(Sample(0.03, 0.012, rate * 30_000, 0))
+    assert controller.connections > INITIAL_CONNECTIONS
+
+
+def test_a_server_that_asked_for_less_is_not_taken_for_a_burst():
+    controller = after_a_useless_trial([150, 800, *[700] * TRIAL_SAMPLES])
+    controller.slow_down()
+    for _ in range(3 * TRIAL_SAMPLES):
+        controller.update(Sample(0.03, 0.003, 100 * 30_000, 0))
+    assert controller.connections == INITIAL_CONNECTIONS // 2
 
 
 @given(
