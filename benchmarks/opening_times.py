@@ -19,7 +19,8 @@ from serving import BUCKET, Site, real_servers
 
 OPENING = str(Path(__file__).with_name("opening.py"))
 SECOND = 2.5
-"""The ratio that is to be reached: the second pod waits at most 0.4 of the first one's time."""
+"""The ratio that is to be reached: the second pod waits at most 0.4 of the time of the first one, which is
+started with the cache. What a pod without a cache takes is shown for the record."""
 SHARED = 0.300
 """Seconds that are to be reached, whatever the size."""
 FIRST, WAITED = "first pod, from the source", "first pod, while the holder fills"
@@ -52,7 +53,7 @@ def second(scale: CacheScale, sites: Mapping[str, Site], folder: Path) -> Found:
                     WAITED: opening(site, data, folder / "waited", "--fill"),
                 },
                 limit=fetching(site, name, LIMIT, folder),
-                least={FIRST: SECOND},
+                least={WAITED: SECOND},
             )
             found += Found(tuple(compare(contest, scale.pairs, warm_up=scale.pairs > 1)))
     return found
