@@ -71,7 +71,7 @@ class ListingOverlap:
         partial = StageWriter(directory, staging.file_mode)
         self._sink = ChunkSink(partial, settings.verify, False, self._on_file, lambda job, written: None)
         self._queue = queue
-        self._fetched: dict[str, ObjectJob] = {}
+        self._fetched: dict[str, tuple[Entry, str]] = {}
         self._early: frozenset[str] = frozenset()
         self._adopted = False
         self._listed, self._started_at = 0, time.monotonic()
@@ -123,11 +123,11 @@ class ListingOverlap:
         return self._early
 
     def _adopt(self, entry: Entry) -> str | None:
-        job = self._fetched.pop(entry.name, None)
-        if job is None or job.entry != entry:
+        fetched, number = self._fetched.pop(entry.name, (None, ""))
+        if fetched != entry:
             return None
         try:
-            self._staging.rename_in(f"{self._sink.stage.root}/{job.file.name}", entry.name)
+            self._staging.rename_in(f"{self._sink.stage.root}/{number}", entry.name)
         except OSError:  # the fetch meets the same error, and reports it
             return None
         return entry.name
@@ -156,7 +156,7 @@ class ListingOverlap:
             self._progress.pause()
 
     def _on_file(self, job: ObjectJob) -> None:
-        self._fetched[job.entry.name] = job
+        self._fetched[job.entry.name] = job.entry, job.file.name
         self._progress.counters.files += 1
 
 
