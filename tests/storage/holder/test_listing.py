@@ -17,8 +17,8 @@ def calls(content):
     return {call for call, _ in content.calls}
 
 
-async def listed(holder, uri, *, frozen=False):
-    return await open_held_listing(holder, uri, StoreConfig(), lambda manifest: frozen)
+async def listed(holder, uri, *, frozen=False, on_held=lambda store, manifest: None):
+    return await open_held_listing(holder, uri, StoreConfig(), lambda manifest: frozen, on_held)
 
 
 @pytest.fixture
@@ -97,3 +97,64 @@ async def test_a_wait_is_logged_less_and_less_often(holder, content, monkeypatch
     monkeypatch.setattr("podferry.storage.holder.listing.warn", lambda event, **more: logged.append(more))
     await (await listed(holder, content.uri)).store.close()
     assert [one["done"] for one in logged] == [f"{done}.0 MiB of 10.0 MiB" for done in (1, 2, 4, 8)]
+
+
+class Counted(MemoryStore):
+    """Counts the stores that are open."""
+
+    open = 0
+
+    def __init__(self, uri):
+        super().__init__(uri)
+        Counted.open += 1
+
+    async def close(self):
+        Counted.open -= 1
+        await super().close()
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    for module in ("podferry.storage.holder.listing", "podferry.storage.listing.dataset"):
+        monkeypatch.setattr(f"{module}.open_store", lambda uri, config: Counted(uri))
+    return Counted
+
+
+async def test_what_the_holder_has_can_be_read_while_the_source_is_listed(holder, content):
+    seen = []
+
+    def on_held(store, manifest):
+        assert calls(content) == set()
+        seen.append((store, [entry.name for entry in manifest.entries]))
+
+    listing = await listed(holder, content.uri, on_held=on_held)
+    assert seen == [(listing.store, ["a/1", "a/2", "b"])]
+    await listing.store.close()
+
+
+async def test_a_frozen_dataset_is_not_announced(holder, content):
+    seen = []
+    listing = await listed(
+        holder, content.uri, frozen=True, on_held=lambda store, manifest: seen.append(store)
+    )
+    assert seen == []
+    await listing.store.close()
+
+
+async def test_one_store_of_the_source_stays_open(holder, content, counted):
+    listing = await listed(holder, content.uri)
+    assert counted.open == 1
+    await listing.store.close()
+    assert counted.open == 0
+
+
+@pytest.mark.parametrize("failure", ["empty", "away"])
+async def test_no_store_stays_open_after_a_failure(holder, content, counted, failure):
+    if failure == "empty":
+        content.objects.clear()
+        with pytest.raises(EmptyDataset):
+            await listed(holder, content.uri)
+    else:
+        content.faults.append(GONE)
+        await (await listed(holder, content.uri)).store.close()
+    assert counted.open == 0
