@@ -122,6 +122,8 @@ def dataset_volume_of(
     pages = None if listed is None else listed.allocated
     if dataset.size is not None:
         why = PREFIX + dataset.key("dataset-size")
+        if pages is not None and pages > dataset.size:
+            why += f", too small: {described_size(dataset, listed)} take {format_bytes(pages)} in whole pages"
         return DatasetVolume(dataset.name, dataset.medium, whole_mebibytes(dataset.size), files, why, pages)
     need = max_allocated_bytes(size or 0, count) if listed is None else listed.allocated
     slack = max(-(-need * SLACK_PERCENT // 100), MIN_SLACK_BYTES)

@@ -87,7 +87,8 @@ class MemorySum(msgspec.Struct, frozen=True):
         """What of that is usually in use once the datasets are complete; None unless all have been listed."""
         if not self.data or any(volume.pages is None for volume in self.data):
             return None
-        pages = sum(volume.pages or 0 for volume in self.data if volume.medium is not Medium.DISK)
+        in_memory = (volume for volume in self.data if volume.medium is not Medium.DISK)
+        pages = sum(min(volume.pages or 0, volume.bytes) for volume in in_memory)
         return pages + self.restored + self.files + self.agent.typical
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -51,9 +52,6 @@ class DatasetJob:
     2. `plan`, again while the store does not answer.
     3. `PlannedDataset.fetch`, or `abandon` if a dataset is refused.
     4. `close`, in any case.
-
-    Attributes:
-        answered: Whether the store has listed a file: it can be reached, even if the listing breaks off.
     """
 
     def __init__(
@@ -74,7 +72,12 @@ class DatasetJob:
         self._dataset: SelectedDataset | None = None
         self._overlap: ListingOverlap | None = None
         self._claimed = False
-        self.answered = False
+        self._answered_at = float("-inf")
+
+    @property
+    def answered(self) -> bool:
+        """Whether the store has listed a file: it can be reached, even if the listing breaks off."""
+        return self._answered_at > float("-inf")
 
     async def manifest(self) -> Manifest:
         """The files of the selection, of which `plan` takes a shard; raises as `plan`."""
@@ -141,8 +144,8 @@ class DatasetJob:
         return dataset
 
     def _on_entry(self, store: Store, entry: Entry) -> None:
-        self.answered = True
-        if self._overlap is not None:
+        self._answered_at = time.monotonic()
+        if self._overlap is not None and self._placement.holder is None:
             self._overlap.on_entry(store, entry)
 
     def _lister(self, selection: Selection) -> ListDataset:
@@ -158,7 +161,9 @@ class DatasetJob:
             if self._overlap is not None:
                 self._overlap.copy(FetchSource(store, checksum_of=store.checksum_of), manifest.entries)
 
-        return listing_near(self._placement.holder, self.spec.parsed, selection, on_held)
+        return listing_near(
+            self._placement.holder, self.spec.parsed, selection, on_held, lambda: self._answered_at
+        )
 
     def _make_overlap(self, selection: Selection, listed: ListedSize | None = None) -> ListingOverlap | None:
         if not self._placement.alone:

@@ -25,7 +25,7 @@ from podferry.sidecar.fetch.sinks import ChunkSink, ObjectJob
 from podferry.sidecar.fetch.source import FetchSource
 from podferry.sidecar.staging.stage_writer import StageWriter
 from podferry.sidecar.staging.staging_dir import StagingDir
-from podferry.sidecar.staging.volume_capacity import measure
+from podferry.sidecar.staging.volume_capacity import Capacity, measure
 from podferry.sidecar.state.progress_log import ProgressLog
 from podferry.storage.http.buffer_pool import BUFFER_BYTES
 from podferry.storage.http.pool import ConnectionPool
@@ -181,10 +181,16 @@ def make_overlap(
     if spec.shard or spec.unpack is Unpack.ALWAYS or any(unknown_size(spec, listed)):
         return None
     volume, capacity = dataset_volume_of(spec, listed), measure(staging.root)
-    if not surely_fits(volume, capacity, settings.buffer_bytes):
+    if not surely_fits(volume, capacity, settings.buffer_bytes) or _may_lack_inodes(capacity, listed):
         return None
     directory = staging.make_overlap_dir()
     if directory is None:
         return None
     queue = EntryQueue(selection, volume.bytes, settings.range_bytes, capacity.page_bytes)
     return ListingOverlap(staging, directory, queue, settings, progress)
+
+
+def _may_lack_inodes(capacity: Capacity, listed: ListedSize | None) -> bool:
+    """Whether files and as many directories may be too many: the check of the plan gives the numbers."""
+    free = capacity.volume_files
+    return listed is not None and free is not None and 2 * listed.files > free

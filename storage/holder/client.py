@@ -16,9 +16,10 @@ from podferry.contract.versioned_json import decode_document
 from podferry.storage.credentials.refresh import RefreshedValue
 from podferry.storage.http.blocking_get import BlockingGets, Response
 from podferry.storage.http.blocking_response import BlockingResponse
+from podferry.storage.lazy_log import warn
 from podferry.storage.timeouts_and_limits import LIMITS, MIB, Limits
 
-COMPLETE, PARTIAL, NOT_YET, LATER = 200, 206, 202, 503
+COMPLETE, PARTIAL, NOT_YET, MISSING, LATER = 200, 206, 202, 404, 503
 MAX_DOCUMENT_BYTES = 1024 * MIB
 """Some ten million files."""
 WAIT_SECONDS = 10.0
@@ -29,6 +30,8 @@ START_PAUSE_SECONDS = 0.1
 BUSY_SECONDS = 20.0
 """For a holder that responds "later", such as while the API server reviews the tokens of many pods at once:
 it gives up a review after 3 s."""
+AWAY_SECONDS = 60.0
+"""After a request for a file that had no response: a holder that hangs costs each request its whole time."""
 STALL_SECONDS = 60.0
 """Without progress of a holder, until a reader takes the source: a store's own retries take less."""
 
@@ -46,6 +49,7 @@ class HolderClient:
         self.url = holder.url.rstrip("/")
         self._now, self._seconds = now, limits.request_seconds
         self._gets = BlockingGets(self.url, "", limits)
+        self._away_until, self._has_warned = float("-inf"), False
         token = holder.token
         self.header_lines = RefreshedValue(lambda: _authorization(token)) if token is not None else None
 
@@ -93,13 +97,25 @@ class HolderClient:
             await asyncio.sleep(pause)
 
     async def read(self, digest: str, name: str, start: int, length: int) -> memoryview | None:
-        """A range of a file, or None if the holder does not send exactly that."""
+        """A range of a file, or None if the holder does not send exactly that, or has just not responded."""
+        if self._now() < self._away_until:
+            return None
         headers = {"Range": f"bytes={start}-{start + length - 1}"}
         try:
             status, _, body = await self._get(cache_api.file_path(digest, name), headers, length + 1)
-        except HolderUnavailable:
+        except HolderUnavailable as error:
+            self._away_until = self._now() + AWAY_SECONDS
+            self._warn("the cache does not respond: files are taken from the source", str(error))
             return None
+        if status not in {COMPLETE, PARTIAL, MISSING}:
+            self._warn("the cache refuses files: they are taken from the source", f"HTTP {status}")
         return memoryview(body) if status in {COMPLETE, PARTIAL} and len(body) == length else None
+
+    def _warn(self, event: str, reason: str) -> None:
+        """Log it, once."""
+        if not self._has_warned:
+            warn(event, holder=self.url, reason=reason)
+        self._has_warned = True
 
     async def close(self) -> None:
         """Close the connections."""

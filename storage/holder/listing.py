@@ -16,6 +16,7 @@ from podferry.storage.factory import open_store
 from podferry.storage.holder.client import HolderClient, HolderUnavailable
 from podferry.storage.holder.store import HolderStore
 from podferry.storage.lazy_log import warn
+from podferry.storage.listing.by_directory import OnEntry, ignore_entry
 from podferry.storage.listing.dataset import Listing, open_listing
 from podferry.storage.store import Store, StoreConfig
 
@@ -28,11 +29,13 @@ async def open_held_listing(
     config: StoreConfig,
     is_frozen: Callable[[Manifest], bool],
     on_held: OnHeld = lambda store, manifest: None,
+    on_entry: OnEntry = ignore_entry,
+    is_away: Callable[[], bool] = lambda: True,
 ) -> Listing:
     """Open and list a dataset, of whose files a holder's are read from there.
 
     The source is listed, so that changes are seen, unless a frozen reference names what the holder has. The
-    holder's list is used too where the source does not respond.
+    holder's list is used too where the source is away.
 
     Args:
         holder: Where to look first.
@@ -41,8 +44,11 @@ async def open_held_listing(
         is_frozen: Whether a manifest is what the pod's reference has frozen.
         on_held: Called before the source is listed, which may take minutes: with the store, which the listing
             will have as well, and the files of the holder.
+        on_entry: Called with each entry when the source lists it.
+        is_away: Whether a source that cannot be listed is away, and the holder's list is as good.
 
     Raises:
+        TemporaryError: The source cannot be listed now, and is not away.
         FerryError: See `open_listing`.
     """
     client = HolderClient(holder)
@@ -53,11 +59,11 @@ async def open_held_listing(
             listing = Listing(store.origin, held.manifest.uri, held.manifest.entries)
         else:
             on_held(store, held.manifest)
-            listing = await _listed(store, uri, config, held.manifest)
+            listing = await _listed(store, uri, config, held.manifest, on_entry, is_away)
     except HolderUnavailable as error:
         await client.close()
         warn("the cache is not used", uri=str(uri), holder=holder.url, reason=str(error))
-        return await open_listing(uri, config)
+        return await open_listing(uri, config, on_entry)
     except BaseException:
         await client.close()
         raise
@@ -76,12 +82,22 @@ def _log_of_waiting(uri: str, url: str) -> Callable[[Filling], None]:
     return on_filling
 
 
-async def _listed(store: HolderStore, uri: Uri, config: StoreConfig, manifest: Manifest) -> Listing:
+async def _listed(
+    store: HolderStore,
+    uri: Uri,
+    config: StoreConfig,
+    manifest: Manifest,
+    on_entry: OnEntry,
+    is_away: Callable[[], bool],
+) -> Listing:
     """The source's list, whose store becomes the origin; that of the holder if the source is away."""
     try:
-        listing = await open_listing(uri, config)
+        listing = await open_listing(uri, config, on_entry)
     except TemporaryError as error:
-        what = "the source does not respond: the list of the cache is used"
+        if not is_away():
+            await store.origin.close()
+            raise
+        what = "the source cannot be listed now: the list of the cache is used"
         warn(what, uri=str(uri), reason=str(error))
         return Listing(store.origin, manifest.uri, manifest.entries)
     except BaseException:

@@ -3,6 +3,7 @@ import pytest
 from podferry.contract.dataset_volume import (
     DatasetVolume,
     ListedSize,
+    dataset_volume_of,
     described_size,
     known_size,
     unknown_size,
@@ -59,3 +60,12 @@ def test_the_remedy_for_an_unknown_size(
 def test_the_label_of_a_volume_has_its_datasets_name() -> None:
     labels = [DatasetVolume(name, Medium.MEMORY, 1, 1, "").what for name in ("", "more")]
     assert labels == ["data volume", "data volume more"]
+
+
+def test_a_size_below_what_was_listed_is_named() -> None:
+    listed = ListedSize(357_000_000, 12_000, 358_612_992)
+    small = dataset_volume_of(DatasetSpec("s3://b/d", size=100 << 20), listed).why
+    assert small == (
+        "podferry.io/dataset-size, too small: 340.5 MiB in 12,000 files take 342.0 MiB in whole pages"
+    )
+    assert "too small" not in dataset_volume_of(DatasetSpec("s3://b/d", size=1 << 30), listed).why

@@ -6,9 +6,10 @@ from collections import Counter
 import pytest
 
 from podferry.contract.dataset_reference import reference_to
-from podferry.contract.errors import Corrupt, Unavailable
+from podferry.contract.errors import Corrupt, Throttled, Unavailable
 from podferry.contract.spec import DatasetSpec
 from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.dataset import near_listing
 from podferry.sidecar.dataset.dataset_job import DatasetJob
 from podferry.sidecar.dataset.dataset_placement import DatasetPlacement
 from podferry.storage.listing.dataset import list_dataset
@@ -146,3 +147,35 @@ async def test_eight_readers_that_start_with_the_holder_take_each_byte_once(cont
     taken = [name for call, name in content.calls if call == "read"]
     assert Counter(name for name in taken if name != "large") == {"a/1": 1, "a/2": 1}
     assert taken.count("large") == 1, "one range of 8 MiB, as the holder's settings say"
+
+
+async def test_a_source_that_breaks_off_its_list_is_there(site, content, tmp_path):
+    """Who takes the holder's list instead may train with files that have changed since."""
+    content.objects["d/a/1"] = b"new"
+    broken = Throttled.of("not now")
+    content.faults += [
+        Fault("entries", error=broken, truncate=2, after=True),
+        Fault("entries", error=broken),
+    ]
+    job = site[0]()
+    for _ in range(2):  # it breaks off, and then responds with nothing but its refusal
+        with pytest.raises(Throttled):
+            await job.plan()
+    await (await job.plan()).fetch()
+    assert held(tmp_path / "stage") == expected(content)
+
+
+async def test_a_source_that_stays_away_after_it_broke_off_is_not_waited_for(
+    site, content, tmp_path, monkeypatch
+):
+    before = expected(content)
+    content.faults += [
+        Fault("entries", error=GONE, truncate=2, after=True),
+        Fault("entries", error=GONE, times=999),
+    ]
+    job = site[0]()
+    with pytest.raises(Unavailable):
+        await job.plan()
+    monkeypatch.setattr(near_listing, "AWAY_SECONDS", 0.0)
+    await (await job.plan()).fetch()
+    assert held(tmp_path / "stage") == before

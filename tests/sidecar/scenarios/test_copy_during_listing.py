@@ -12,6 +12,7 @@ from podferry.sidecar.dataset import listing_overlap
 from podferry.sidecar.dataset.dataset_job import DatasetJob
 from podferry.sidecar.dataset.dataset_placement import DatasetPlacement
 from podferry.sidecar.staging.file_ops import PARTIAL_DIR
+from podferry.sidecar.staging.volume_capacity import Capacity
 from podferry.storage.memory.store import Fault
 from tests.support.dataset_site import FILES, held, memory_dataset
 from tests.support.holder_site import running_holder
@@ -148,6 +149,15 @@ async def test_a_refused_dataset_leaves_nothing(site):
 @pytest.mark.parametrize("settings", [{"shard": Shard(0, 2)}, {"size": 1 << 50}], ids=["part", "too large"])
 async def test_nothing_is_copied_that_may_not_be_needed_or_fit(site, settings):
     async with site.listing(site.job(**settings)):
+        await asyncio.sleep(0)
+    assert held(site.root) == {}
+
+
+async def test_nothing_is_copied_where_inodes_may_be_too_few(site, monkeypatch):
+    """The check of the plan counts those that are free: it must find all of them."""
+    few = Capacity(1 << 40, volume_files=2 * len(site.expected) - 1)
+    monkeypatch.setattr(listing_overlap, "measure", lambda root: few)
+    async with site.listing(site.job()):
         await asyncio.sleep(0)
     assert held(site.root) == {}
 

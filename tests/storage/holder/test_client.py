@@ -190,3 +190,40 @@ async def test_a_holder_may_start_a_moment_later():
         async with TestServer(app, port=port):
             assert await asking == HELD
         await client.close()
+
+
+async def test_a_holder_that_hangs_is_not_asked_for_each_file(serve, monkeypatch):
+    clock, said = Clock(), []
+    client, seen = await serve((200, b"abc"), now=clock)
+    monkeypatch.setattr(holder_client, "warn", lambda event, **more: said.append(event))
+
+    async def hangs(*_):
+        seen.append("hangs")
+        raise TimeoutError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(client._gets, "read", hangs)
+        for _ in range(3):
+            assert await client.read("d", "x", 0, 3) is None
+    assert seen == ["hangs"]
+    assert said == ["the cache does not respond: files are taken from the source"]
+    assert await client.read("d", "x", 0, 3) is None
+    clock.now += holder_client.AWAY_SECONDS
+    assert bytes(await client.read("d", "x", 0, 3)) == b"abc"
+
+
+async def test_a_holder_that_refuses_files_is_named_once(serve, monkeypatch):
+    said = []
+    client, _ = await serve((401, b""))
+    monkeypatch.setattr(holder_client, "warn", lambda event, **more: said.append(more["reason"]))
+    for _ in range(3):
+        assert await client.read("d", "x", 0, 3) is None
+    assert said == ["HTTP 401"]
+
+
+async def test_a_file_that_a_holder_does_not_have_is_no_refusal(serve, monkeypatch):
+    said = []
+    client, _ = await serve((404, b""))
+    monkeypatch.setattr(holder_client, "warn", lambda event, **more: said.append(event))
+    assert await client.read("d", "x", 0, 3) is None
+    assert said == []

@@ -17,8 +17,8 @@ def calls(content):
     return {call for call, _ in content.calls}
 
 
-async def listed(holder, uri, *, frozen=False, on_held=lambda store, manifest: None):
-    return await open_held_listing(holder, uri, StoreConfig(), lambda manifest: frozen, on_held)
+async def listed(holder, uri, *, frozen=False, **more):
+    return await open_held_listing(holder, uri, StoreConfig(), lambda manifest: frozen, **more)
 
 
 @pytest.fixture
@@ -54,6 +54,20 @@ async def test_a_source_that_does_not_respond_is_listed_by_the_holder(holder, co
     listing = await listed(holder, content.uri)
     assert {entry.name for entry in listing.entries} == {"a/1", "a/2", "b"}
     assert bytes(await listing.store.read("a/1")) == b"one"
+    await listing.store.close()
+
+
+async def test_a_source_that_is_not_away_is_to_be_asked_again(holder, content, counted):
+    content.faults.append(GONE)
+    with pytest.raises(Unavailable):
+        await listed(holder, content.uri, is_away=lambda: False)
+    assert counted.open == 0
+
+
+async def test_what_the_source_lists_is_said_at_once(holder, content):
+    seen = []
+    listing = await listed(holder, content.uri, on_entry=lambda store, entry: seen.append(entry.name))
+    assert seen == ["a/1", "a/2", "b"]
     await listing.store.close()
 
 
