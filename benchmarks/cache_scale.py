@@ -27,8 +27,9 @@ class CacheScale:
     """How much.
 
     Attributes:
-        sets: By name: `small`, `large`, `tiny`, `least`, and `flight`, which each reader has.
+        sets: By name: `small`, `mixed`, `large`, `tiny`, `least`, and `flight`, which each reader has.
         compared: The sets that whole commands are compared with.
+        opened: Those that a second pod copies.
         readers: How many start at once.
         pairs: Rounds of short contests that count.
         slow_pairs: Of those against mounts.
@@ -38,6 +39,7 @@ class CacheScale:
 
     sets: Mapping[str, Data]
     compared: tuple[str, ...]
+    opened: tuple[str, ...]
     readers: int
     pairs: int
     slow_pairs: int
@@ -52,7 +54,7 @@ class CacheScale:
 
 def _sets(sets: Mapping[str, Data], *more: Data) -> dict[str, Data]:
     least = Data("least", "1 x 10 KB", (Kind(1, 10_000, 10_000),))
-    usual = (sets[name] for name in ("small", "large", "tiny"))
+    usual = (sets[name] for name in ("small", "mixed", "large", "tiny"))
     return {one.name: one for one in (*usual, least, *more)}
 
 
@@ -66,6 +68,7 @@ FULL = CacheScale(
         ),
     ),
     compared=("small", "large"),
+    opened=("small", "mixed", "large"),
     readers=8,
     pairs=4,
     slow_pairs=2,
@@ -79,6 +82,7 @@ SHORT = CacheScale(
         Data("flight", "50 x 20-50 KB, 2 x 9 MiB", (Kind(50, 20_000, 50_000), Kind(2, 9 * MIB, 9 * MIB))),
     ),
     compared=("small",),
+    opened=("small",),
     readers=2,
     pairs=1,
     slow_pairs=1,

@@ -41,7 +41,7 @@ def _words(site: Site, data: Data, target: Path, *options: str) -> list[str]:
 def second(scale: CacheScale, sites: Mapping[str, Site], folder: Path) -> Found:
     """The second pod on a node, which copies from the holder, against the first one."""
     found, site = Found(), sites["latency"]
-    for name in scale.compared:
+    for name in scale.opened:
         data = scale.sets[name]
         with holders(site.endpoint, f"s3://{BUCKET}/{name}", folder) as [holder]:
             holder.wait_until_complete()
