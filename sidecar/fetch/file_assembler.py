@@ -14,7 +14,7 @@ from podferry.sidecar.fetch.confirmation import Confirmation
 from podferry.sidecar.fetch.fallback_client import MIN_THREAD_BYTES
 from podferry.sidecar.fetch.multirange_file import RangedFile
 from podferry.sidecar.fetch.partial_file import PartialFile, WrittenRange
-from podferry.sidecar.fetch.plan import FetchPlan, FileRange
+from podferry.sidecar.fetch.plan import FetchPlan
 from podferry.sidecar.fetch.shared_jobs import SharedJobs
 from podferry.sidecar.fetch.sinks import ChunkSink, HeadJob, Job, ObjectJob, RangeJob
 from podferry.sidecar.fetch.source import FetchSource, Progress
@@ -84,12 +84,18 @@ class FileAssembler:
         yield self._small_file_jobs(numbers[first_small:])
 
     def _range_jobs(self, number: int) -> Iterator[RangeJob]:
-        entry = self._source.object_of(self._plan.files[number])
-        for span in self._plan.ranges_of(number):
-            ranged = self._ranged_file(span)
-            if ranged is not None and span.start not in ranged.partial.written:
-                path, kind = ranged.partial.path, ranged.kind
-                yield RangeJob(number, entry, span.start, span.length, path, kind, self.sink)
+        """Those of a large file, which is opened with the first one."""
+        file = self._plan.files[number]
+        partial = PartialFile(self._stage, file, self._plan.range_bytes)
+        checksum = self._source.checksum_of(file) or self._checksums.get(number)
+        ranged = self._ranged[number] = RangedFile(partial, self._stage, checksum)
+        if partial.complete and number not in self._plan.spans:
+            self._complete(number)
+            return
+        entry = self._source.object_of(file)
+        for start, length in self._plan.ranges_of(number):
+            if start not in partial.written:
+                yield RangeJob(number, entry, start, length, partial.path, ranged.kind, self.sink)
 
     def _small_file_jobs(self, numbers: Iterable[int]) -> Iterator[ObjectJob | BundleJob]:
         for number in numbers:
@@ -107,21 +113,6 @@ class FileAssembler:
         file = self._plan.files[number]
         entry, checksum = self._source.object_of(file), self._source.checksum_of(file)
         return ObjectJob(number, entry, file, self.sink, checksum)
-
-    def _ranged_file(self, span: FileRange) -> RangedFile | None:
-        """The file of a range, opened with its first one; None if it is already complete."""
-        if self._is_first(span):
-            file = self._plan.files[span.file]
-            partial = PartialFile(self._stage, file, self._plan.range_bytes)
-            checksum = self._source.checksum_of(file) or self._checksums.get(span.file)
-            self._ranged[span.file] = RangedFile(partial, self._stage, checksum)
-            if partial.complete and span.file not in self._plan.spans:
-                self._complete(span.file)
-        return self._ranged.get(span.file)
-
-    def _is_first(self, span: FileRange) -> bool:
-        """Whether the file of a range has not been opened."""
-        return span.file not in self._ranged if span.file in self._plan.spans else span.start == 0
 
     async def write(self, job: Job, data: memoryview) -> None:
         """Write the bytes of a job that has fallen back; raises `OSError`, ENOSPC if the volume is full."""

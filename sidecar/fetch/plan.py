@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from operator import attrgetter
 
 import msgspec
@@ -15,14 +14,6 @@ from podferry.sidecar.config.tuning import PrefetchSettings
 Span = tuple[int, int]
 """Start and length in bytes."""
 NO_SPANS: Mapping[int, tuple[Span, ...]] = {}
-
-
-class FileRange(msgspec.Struct, frozen=True, gc=False):
-    """One request: bytes `start`, `length` of the file with this index in the plan."""
-
-    file: int
-    start: int
-    length: int
 
 
 class FetchPlan(msgspec.Struct, frozen=True):
@@ -50,15 +41,11 @@ class FetchPlan(msgspec.Struct, frozen=True):
         """Whether the file takes more than one request."""
         return self.files[index].size > self.range_bytes
 
-    def ranges(self) -> Iterator[FileRange]:
-        """All requests, file by file."""
-        return chain.from_iterable(map(self.ranges_of, range(len(self.files))))
-
-    def ranges_of(self, index: int) -> Iterator[FileRange]:
-        """The requests of one file."""
+    def ranges_of(self, index: int) -> Iterator[Span]:
+        """The ranges of a file, one for each request."""
         for first, length in self.spans.get(index, ((0, self.files[index].size),)):
             for start in range(first, first + max(length, 1), self.range_bytes):
-                yield FileRange(index, start, min(self.range_bytes, first + length - start))
+                yield start, min(self.range_bytes, first + length - start)
 
 
 def plan_fetch(manifest: Manifest, kept: frozenset[str], settings: PrefetchSettings) -> FetchPlan:

@@ -93,14 +93,11 @@ async def _listed(
     """The source's list, whose store becomes the origin; that of the holder if the source is away."""
     try:
         listing = await open_listing(uri, config, on_entry)
-    except TemporaryError as error:
-        if not is_away():
-            await store.origin.close()
-            raise
-        what = "the source cannot be listed now: the list of the cache is used"
-        warn(what, uri=str(uri), reason=str(error))
-        return Listing(store.origin, manifest.uri, manifest.entries)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, TemporaryError) and is_away():
+            what = "the source cannot be listed now: the list of the cache is used"
+            warn(what, uri=str(uri), reason=str(error))
+            return Listing(store.origin, manifest.uri, manifest.entries)
         await store.origin.close()
         raise
     await store.origin.close()

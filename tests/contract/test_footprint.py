@@ -3,5 +3,4 @@ from podferry.contract.footprint import Footprint
 
 def test_the_limit_has_room_for_what_is_usual() -> None:
     agent = Footprint()
-    assert agent.buffers == agent.range_bytes * agent.concurrency
     assert agent.typical < agent.resident

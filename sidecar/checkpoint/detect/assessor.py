@@ -85,7 +85,7 @@ class Assessor:
         self.proven = []
         self._history.update(settled)
         self._inspection.begin(present.values())
-        self._watched.begin(list(self._history), present.values())
+        self._watched.begin(self._history, present.values())
 
     def look_at_processes(self) -> None:
         """Look which processes of the trainer live: one that has restarted may not live for long."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from podferry.sidecar.checkpoint.detect.candidate import Candidate, Version
 from podferry.sidecar.checkpoint.detect.history import Save
@@ -18,13 +18,15 @@ class WatchedSaves:
         self._continued: set[Version] = set()
         self._unwatched: set[Version] | None = None
 
-    def begin(self, known: Collection[Save], present: Iterable[Candidate]) -> None:
+    def begin(self, known: Iterable[Save], present: Iterable[Candidate]) -> None:
         """Begin a scan.
 
         Args:
             known: The accepted saves.
             present: What the scan found. What was not there at the first one, nobody has watched.
         """
+        if self._unwatched is not None and not self._continued:
+            return  # as in almost every scan
         versions = {save.candidate.version for save in known}
         if self._unwatched is None:
             self._unwatched = versions - {one.version for one in present}

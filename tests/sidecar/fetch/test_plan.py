@@ -27,12 +27,13 @@ def test_the_ranges_tile_each_file_that_is_missing(sizes, range_bytes, data):
     plan = planned(sizes, kept, range_bytes=range_bytes)
     ends = dict.fromkeys(range(len(plan.files)), 0)
     counts = dict.fromkeys(ends, 0)
-    for one in plan.ranges():
-        assert one.start == ends[one.file]
-        assert one.length <= range_bytes
-        assert one.length > 0 or plan.files[one.file].size == 0
-        ends[one.file] += one.length
-        counts[one.file] += 1
+    for index, file in enumerate(plan.files):
+        for start, length in plan.ranges_of(index):
+            assert start == ends[index]
+            assert length <= range_bytes
+            assert length > 0 or file.size == 0
+            ends[index] += length
+            counts[index] += 1
     assert {plan.files[index].name: end for index, end in ends.items()} == {
         name: size for name, size in sizes.items() if name not in kept
     }
@@ -57,13 +58,13 @@ def test_the_ranges_of_parts_are_those_of_the_parts(sizes, range_bytes, data):
     ]
     parts = data.draw(st.lists(st.sampled_from(every), unique_by=lambda part: part.key)) if every else []
     plan = plan_parts(parts, PrefetchSettings(range_bytes=range_bytes))
-    ranges = list(plan.ranges())
+    ranges = [(file, *span) for index, file in enumerate(plan.files) for span in plan.ranges_of(index)]
     wanted = {(part.entry.name, at) for part in parts for at in range(part.start, part.start + part.length)}
     assert {
-        (plan.files[one.file].name, at) for one in ranges for at in range(one.start, one.start + one.length)
+        (file.name, at) for file, start, length in ranges for at in range(start, start + length)
     } == wanted
-    assert sum(one.length for one in ranges) == len(wanted)
-    assert all(one.start % range_bytes == 0 and one.length <= range_bytes for one in ranges)
+    assert sum(length for _, _, length in ranges) == len(wanted)
+    assert all(start % range_bytes == 0 and length <= range_bytes for _, start, length in ranges)
     assert sum(plan.range_counts) == len(ranges)
     whole = {part.entry.name for part in parts if part.is_whole}
     assert {file.name for index, file in enumerate(plan.files) if index not in plan.spans} == whole
