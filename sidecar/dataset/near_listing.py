@@ -17,9 +17,10 @@ from podferry.storage.listing.by_directory import OnEntry
 from podferry.storage.listing.dataset import Listing
 from podferry.storage.store import StoreConfig
 
-AWAY_SECONDS = 20.0
+AWAY_SECONDS = 30.0
 """Without a listed file until a source that has listed some is away. One that breaks off its list, such as to
-limit the rate of requests, is there: its files may be newer than those of the cache."""
+limit the rate of requests, is there: its files may be newer than those of the cache. More than a request that
+stalls takes (20 s), and less than the patience with a store."""
 
 
 def listing_near(

@@ -8,12 +8,13 @@ import pytest
 from podferry.contract.dataset_reference import reference_to
 from podferry.contract.errors import Corrupt, Throttled, Unavailable
 from podferry.contract.spec import DatasetSpec
-from podferry.sidecar.config.tuning import PrefetchSettings
+from podferry.sidecar.config.tuning import OUTAGE_SECONDS, PrefetchSettings
 from podferry.sidecar.dataset import near_listing
 from podferry.sidecar.dataset.dataset_job import DatasetJob
 from podferry.sidecar.dataset.dataset_placement import DatasetPlacement
 from podferry.storage.listing.dataset import list_dataset
 from podferry.storage.memory.store import Fault, MemoryStore
+from podferry.storage.timeouts_and_limits import LIMITS
 from tests.support.dataset_site import fetch, held
 from tests.support.holder_site import running_holder
 
@@ -179,3 +180,8 @@ async def test_a_source_that_stays_away_after_it_broke_off_is_not_waited_for(
     monkeypatch.setattr(near_listing, "AWAY_SECONDS", 0.0)
     await (await job.plan()).fetch()
     assert held(tmp_path / "stage") == before
+
+
+def test_a_source_that_stalls_once_has_another_chance():
+    """And the cache's list is taken before the patience with the source ends."""
+    assert LIMITS.stall_seconds < near_listing.AWAY_SECONDS < OUTAGE_SECONDS
